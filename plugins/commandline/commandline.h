@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * commandline.h: what all command-line executors share, and what each one adds.
+ *
+ * A command-line executor saves a block to a file in the workspace and runs an interpreter on it. All
+ * of that is the same wherever the code runs; an executor adds only a *launcher*: how a runner is
+ * started, and how to talk to it.
+ *
+ *     code_executor_v1 ─▶ executor.c ─▶ run.c ──▶ session.c ──▶ transport ──▶ runner
+ *       (the ABI)         life cycle    the blocks  frames         │
+ *                             │                                    │
+ *                             └──────▶ launcher (local, docker …) ─┘
+ *
+ *     executor.c   the vtable: configuration, states, start, stop, restart, cancel, describe
+ *     run.c        a request's blocks, in order: language, policy, file, command, result
+ *     session.c    the host's end of the runner's frame protocol
+ *     transport.h  the byte stream that a launcher supplies
+ *     helper_process.c  starts a process that the host's wait() cannot see
+ *     config.c     reads a configuration by its JSON Schema
+ *     language.c  file_name.c  workspace.c  output.c  result.c  error.c
+ *                  one rule each: languages, names in comments, safe files, bounded output, results
+ *
+ * Invariants. The library runs no thread of its own: whichever thread waits for its execution reads
+ * the connection for all (session.c). Everything that a stop must undo is owned by the launcher's
+ * state. No lock is held across a callback into the host or across a launcher's call.
+ *
+ * A plugin is one `commandline_launcher` and CODE_EXECUTOR_COMMANDLINE_PLUGIN at the bottom of its
+ * file, which defines the vtable and the entry symbol.
+ */
+#ifndef CODE_EXECUTOR_COMMANDLINE_H
+#define CODE_EXECUTOR_COMMANDLINE_H
+
+#include "error.h"
+#include "transport.h"
+#include <code_executor.h>
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * What a launcher sees of the instance while one of its functions runs. The functions are methods that
+ * executor.c supplies. Strings live as long as the instance.
+ */
+typedef struct launch_context {
+    /* Absolute path of the workspace on this host; exists once launch is called. */
+    const char *work_dir;
+    /* Absolute path of the runner program that was built with this plugin (for this machine). */
+    const char *runner_path;
+    /* Readable (poll for POLLIN; do not read) as soon as the launch shall be given up. */
+    int cancel_fd;
+    void *internal;
+} launch_context;
+
+/* Whether the launch shall be given up: then return CODE_EXECUTOR_CANCELLED soon. */
+bool launch_cancelled(const launch_context *context);
+
+/* Words for the host's log and progress callbacks; only on the thread that called the launcher. */
+void launch_log(const launch_context *context, int32_t level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void launch_progress(const launch_context *context, const char *what, uint64_t done,
+                     uint64_t total);
+
+/* What launch hands back. */
+typedef struct launched {
+    transport *transport; /* connected to a runner that has not yet been spoken to */
+    char *folder;         /* the workspace as the runner sees it; free() */
+    bool keep_ptrace;     /* HELLO_KEEP_PTRACE */
+    /* True where the environment holds on to the work_dir of now (a bind mount), so that a folder
+     * that was deleted and made anew needs a new launch. */
+    bool binds_work_dir;
+} launched;
+
+typedef struct commandline_launcher {
+    /* "." (made absolute in create), or NULL: a private temporary folder for each start. */
+    const char *default_work_dir;
+
+    /* Reads the keys of its own from CONFIG, which follows the schema and has every default filled in.
+     * Touches nothing outside the process. *STATE is the launcher's, until destroy. */
+    int32_t (*configure)(const launch_context *context, json_object *config, void **state,
+                         code_executor_error *error);
+
+    /* Starts the environment and a runner in it. After a failure nothing of it is left. Never called
+     * while another launch or shut_down on the same state is running. */
+    int32_t (*launch)(void *state, const launch_context *context, launched *launched,
+                      code_executor_error *error);
+
+    /* Called once for each launch that succeeded, after its transport was closed (so the runner is
+     * exiting): waits for what must be waited for and removes what remains. LOST: the environment was
+     * found dead. */
+    int32_t (*shut_down)(void *state, const launch_context *context, bool lost,
+                         code_executor_error *error);
+
+    /* An objection to running CODE, in words for the result (free()), or NULL. The block is refused
+     * with it. This member may be NULL. */
+    char *(*object)(void *state, const char *language, const char *code, size_t length);
+
+    /* Adds to the members of describe: "bind_dir", "isolation", "engine", "limits" and others of its
+     * own. May run while launch does; STARTED says whether the environment is up. */
+    void (*describe)(void *state, bool started, json_object *description);
+
+    void (*destroy)(void *state);
+} commandline_launcher;
+
+/* The functions of the vtable, the same for all; see code_executor.h. */
+int32_t commandline_create(const code_executor_v1 *table, const commandline_launcher *launcher,
+                           const code_executor_host *host, const char *config_json,
+                           code_executor_instance **instance, code_executor_error *error);
+int32_t commandline_start(code_executor_instance *instance, code_executor_error *error);
+int32_t commandline_stop(code_executor_instance *instance, code_executor_error *error);
+int32_t commandline_restart(code_executor_instance *instance, code_executor_error *error);
+int32_t commandline_execute(code_executor_instance *instance, const code_executor_request *request,
+                            code_executor_result **result, code_executor_error *error);
+int32_t commandline_cancel(code_executor_instance *instance, uint64_t execution_id,
+                           code_executor_error *error);
+int32_t commandline_describe(code_executor_instance *instance, char **json,
+                             code_executor_error *error);
+void commandline_result_free(code_executor_result *result);
+void commandline_string_free(char *string);
+void commandline_destroy(code_executor_instance *instance);
+const void *commandline_get_extension(code_executor_instance *instance, const char *id);
+
+/*
+ * Defines the vtable and the entry of a plugin whose code is LAUNCHER, a commandline_launcher. The
+ * schema's properties begin with COMMANDLINE_SCHEMA_PROPERTIES (config.h), the keys common to all.
+ */
+#define CODE_EXECUTOR_COMMANDLINE_PLUGIN(launcher, name_, version_, description_, schema_)         \
+    static int32_t plugin_create(const code_executor_host *host, const char *config_json,          \
+                                 code_executor_instance **instance, code_executor_error *error);   \
+    static const code_executor_v1 plugin_table = {                                                 \
+        .struct_size = sizeof(code_executor_v1),                                                   \
+        .abi_version = CODE_EXECUTOR_ABI_VERSION,                                                  \
+        .name = (name_),                                                                           \
+        .version = (version_),                                                                     \
+        .description = (description_),                                                             \
+        .config_schema = (schema_),                                                                \
+        .create = plugin_create,                                                                   \
+        .start = commandline_start,                                                                \
+        .stop = commandline_stop,                                                                  \
+        .restart = commandline_restart,                                                            \
+        .execute = commandline_execute,                                                            \
+        .cancel = commandline_cancel,                                                              \
+        .describe = commandline_describe,                                                          \
+        .result_free = commandline_result_free,                                                    \
+        .string_free = commandline_string_free,                                                    \
+        .destroy = commandline_destroy,                                                            \
+        .get_extension = commandline_get_extension,                                                \
+    };                                                                                             \
+    static int32_t plugin_create(const code_executor_host *host, const char *config_json,          \
+                                 code_executor_instance **instance, code_executor_error *error)    \
+    {                                                                                              \
+        return commandline_create(&plugin_table, &(launcher), host, config_json, instance, error); \
+    }                                                                                              \
+    CODE_EXECUTOR_EXPORT const code_executor_v1 *code_executor_plugin_v1(void);                    \
+    const code_executor_v1 *code_executor_plugin_v1(void)                                          \
+    {                                                                                              \
+        return &plugin_table;                                                                      \
+    }                                                                                              \
+    _Static_assert(true, "a semicolon follows")
+
+#endif /* CODE_EXECUTOR_COMMANDLINE_H */

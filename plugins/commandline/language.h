@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * language.h: the languages that command-line executors know: for each its names (languages.h), what a
+ * file of it is called, what runs it, and whether it runs by default.
+ */
+#ifndef CODE_EXECUTOR_LANGUAGE_H
+#define CODE_EXECUTOR_LANGUAGE_H
+
+#include "error.h"
+#include <code_executor.h>
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct language_table language_table;
+
+/* One step of running a block: argument vectors, the first whose program is found is run. In an
+ * argument `{file}` stands for the file's path (never beginning with `-`), `{output}` for the path of
+ * what an earlier step builds. */
+typedef struct language_step {
+    const char *const *const *candidates; /* NULL-terminated vectors */
+    size_t candidate_count;
+} language_step;
+
+typedef struct language {
+    const char *name;
+    const char *const *aliases;
+    size_t alias_count;
+    const char *extension;              /* of a file without a name, without the dot */
+    const char *const *name_extensions; /* those by which a bare comment counts as a file name */
+    size_t name_extension_count;
+    const language_step *steps; /* none: it cannot run, whatever the policy */
+    size_t step_count;
+    bool runs;  /* the policy */
+    bool shell; /* CRLF becomes LF; pip as in a shell */
+} language;
+
+/*
+ * The table with the configuration applied: EXECUTION_POLICIES (an object, language or alias to
+ * boolean) and LANGUAGES (the `languages` option); both may be NULL. INVALID names what is wrong.
+ */
+int32_t language_table_create(json_object *execution_policies, json_object *languages,
+                              language_table **table, code_executor_error *error);
+void language_table_free(language_table *table);
+
+/* By name or alias, ASCII case-insensitively, or NULL. */
+const language *language_find(const language_table *table, const char *name);
+
+size_t language_count(const language_table *table);
+const language *language_at(const language_table *table, size_t index);
+
+#endif /* CODE_EXECUTOR_LANGUAGE_H */
