@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The parts of plugins/commandline that are about processes and connections.
+function(commandline_unit_test name)
+    add_executable(unit_${name} ${name}.c)
+    target_link_libraries(unit_${name} PRIVATE code_executor_options commandline PkgConfig::CMOCKA)
+    add_test(NAME unit.${name} COMMAND unit_${name})
+endfunction()
+
+commandline_unit_test(error)
