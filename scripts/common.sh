@@ -1,0 +1,78 @@
+# shellcheck shell=bash disable=SC2034
+# SPDX-License-Identifier: Apache-2.0
+#
+# common.sh: what the scripts of this folder share; to be sourced. Messages go to stderr, so that what
+# a script prints on stdout is only what it was asked for. Packages are installed only where something
+# is missing, and nothing is asked: a script must get through without a terminal.
+
+repository=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+build=${CODE_EXECUTOR_BUILD:-$repository/build}
+
+say() { printf '%s\n' "$*" >&2; }
+
+die() {
+    say "${0##*/}: $*"
+    exit 1
+}
+
+have() { command -v "$1" > /dev/null 2>&1; }
+
+# Daemons and administration tools live in sbin, which a user's PATH need not have.
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+export PATH
+
+# Runs a command as root: as it is for root, else through sudo.
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif have sudo; then
+        sudo "$@"
+    else
+        die "'$*' needs root: run as root or install sudo"
+    fi
+}
+
+package_installed() {
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2> /dev/null)" = installed ]
+}
+
+apt_install() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600 \
+        --no-install-recommends install "$@" < /dev/null 1>&2
+}
+
+# install_packages PACKAGE...: installs those that are missing. "a|b" takes the first that exists.
+install_packages() {
+    local choice name missing=()
+    for choice in "$@"; do
+        for name in ${choice//|/ }; do
+            package_installed "$name" && continue 2
+        done
+        missing+=("$choice")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    have apt-get || die "these are missing, and only Debian's and Ubuntu's packages are known here:" \
+        "${missing[*]}"
+    say "Installing ${missing[*]} ..."
+    if [ -z "${apt_updated:-}" ]; then
+        # Some source may be out of reach without ours being so: what counts is whether the install works.
+        as_root apt-get -q -o DPkg::Lock::Timeout=600 update < /dev/null 1>&2 || true
+        apt_updated=1
+    fi
+    local chosen=()
+    for choice in "${missing[@]}"; do
+        for name in ${choice//|/ }; do
+            if [ -n "$(apt-cache madison "$name" 2> /dev/null)" ]; then
+                chosen+=("$name")
+                continue 2
+            fi
+        done
+        die "no package named ${choice//|/ or } is known to apt: is the 'main' (Ubuntu: 'universe') component enabled?"
+    done
+    apt_install "${chosen[@]}" || die "could not install ${chosen[*]}: see apt-get's words above"
+}
+
+build_packages=(build-essential cmake ninja-build pkg-config musl-tools libcurl4-openssl-dev
+    libjson-c-dev libssl-dev libcmark-dev libcmocka-dev libedit-dev)
+
+engine_packages=("docker.io" "docker-cli|docker.io" iptables iproute2 debootstrap util-linux)
