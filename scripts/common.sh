@@ -72,7 +72,39 @@ install_packages() {
     apt_install "${chosen[@]}" || die "could not install ${chosen[*]}: see apt-get's words above"
 }
 
+# ---- what is needed for what ------------------------------------------------------------------------
+
 build_packages=(build-essential cmake ninja-build pkg-config musl-tools libcurl4-openssl-dev
     libjson-c-dev libssl-dev libcmark-dev libcmocka-dev libedit-dev)
+engine_packages=(docker.io "docker-cli|docker.io" iptables iproute2 debootstrap util-linux)
+test_packages=(python3 procps)
 
-engine_packages=("docker.io" "docker-cli|docker.io" iptables iproute2 debootstrap util-linux)
+# configure FOLDER [CMAKE-OPTION...]: a build folder that was made by another generator or for another
+# place of the sources is of no use, and is made anew.
+configure() {
+    local folder=$1
+    shift
+    if [ -f "$folder/CMakeCache.txt" ] && ! { [ -f "$folder/build.ninja" ] &&
+        grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$repository" "$folder/CMakeCache.txt"; }; then
+        rm -rf "$folder"
+    fi
+    cmake -S "$repository" -B "$folder" -G Ninja "$@" > "$folder.log" 2>&1 || {
+        cat "$folder.log" >&2
+        die "cmake could not configure $folder"
+    }
+    rm -f "$folder.log"
+}
+
+# compile FOLDER [TARGET...]: quiet unless it fails.
+compile() {
+    ninja -C "$1" --quiet "${@:2}" 1>&2 || die "the build in $1 failed"
+}
+
+# run_tests FOLDER [CTEST-ARGUMENT...]: with an engine for them, and without what a machine's environment
+# may hide faults with (PYTHONUNBUFFERED) or mislead clients with. $test_wrapper goes before ctest.
+run_tests() {
+    "$repository/scripts/test-engine" run env -u PYTHONUNBUFFERED -u DOCKER_CONTEXT -u DOCKER_TLS_VERIFY \
+        -u DOCKER_CERT_PATH -u CODE_EXECUTOR_PLUGIN_PATH \
+        "${test_wrapper[@]}" ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}"
+}
+test_wrapper=()
