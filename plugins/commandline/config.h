@@ -113,7 +113,7 @@ int32_t config_assignments(json_object *config, const char *key, const char *con
         "description": "Environment variables of the code, name to value."                         \
     },                                                                                             \
     "languages": {                                                                                 \
-        "type": ["object", "null"], "default": {},                                                 \
+        "type": ["object", "null"],                                                                \
         "propertyNames": {                                                                         \
             "pattern": "^[A-Za-z0-9+#._-]+$",                                                      \
             "errorMessage": {"pattern": "The name of a language is made of letters, digits and + # . _ -"} \

@@ -3,8 +3,8 @@
  * schema.h: the part of JSON Schema (2020-12) that configurations need.
  *
  * Understood: type (one or several), enum, const, minimum, exclusiveMinimum, maximum, minLength,
- * pattern (POSIX extended), minItems, items, properties, required, additionalProperties (false or a
- * schema), propertyNames, anyOf, oneOf; and the annotations default, description, title, examples and
+ * pattern (POSIX extended), minItems, items, properties, required, additionalProperties (a boolean or
+ * a schema), propertyNames, anyOf; and the annotations default, description, title, examples and
  * $comment. Beside these errorMessage, an object from one of the keywords above to the exact
  * message for values that break it. Any other keyword is a fault of the schema (INTERNAL), so that a
  * misspelt limit cannot pass for one.
@@ -16,6 +16,10 @@
 
 #include "error.h"
 #include <json-c/json.h>
+
+/* INTERNAL: SCHEMA is none, or has a keyword that is not understood. To be called once, before it is
+ * used; the functions below take a schema to be right. */
+int32_t schema_check_itself(json_object *schema, code_executor_error *error);
 
 /* Whether VALUE (NULL is null) follows SCHEMA. The message of INVALID names the place within VALUE. */
 int32_t schema_check(json_object *schema, json_object *value, code_executor_error *error);

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The rules of plugins/commandline: one module of it each.
+commandline_unit_test(config)
