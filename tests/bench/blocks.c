@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blocks.c: one small block, alone and many at once, beside spawning the same in other ways. */
+#include "bench.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BLOCK_ROUNDS = 60, SLOW_ROUNDS = 15 };
+
+typedef struct block_kind {
+    const char *language;
+    const char *file;
+    const char *code;
+} block_kind;
+
+static const block_kind block_kinds[] = {
+    {"sh", "bench.sh", "# filename: bench.sh\necho hello\n"},
+    {"python", "bench.py", "# filename: bench.py\nprint('hello')\n"},
+};
+
+/* A block, and the commands that run the file it is saved to as the executors do. */
+typedef struct block_case {
+    struct bench *bench;
+    const block_kind *kind;
+    int count; /* at once */
+    char *interpreter_inside;
+    char *interpreter_here;
+} block_case;
+
+static block_case make_case(struct bench *bench, const block_kind *kind, int count)
+{
+    return (block_case){
+        .bench = bench,
+        .kind = kind,
+        .count = count,
+        .interpreter_inside = executor_interpreter(&bench->docker, kind->language),
+        .interpreter_here = executor_interpreter(&bench->local, kind->language),
+    };
+}
+
+static void free_case(const block_case *one)
+{
+    free(one->interpreter_inside);
+    free(one->interpreter_here);
+}
+
+static int64_t block_on_docker(void *context)
+{
+    block_case *one = context;
+    return executor_run(&one->bench->docker, one->kind->language, one->kind->code, one->count);
+}
+
+static int64_t block_on_local(void *context)
+{
+    block_case *one = context;
+    return executor_run(&one->bench->local, one->kind->language, one->kind->code, one->count);
+}
+
+static int64_t spawn_in_container(void *context)
+{
+    block_case *one = context;
+    return peer_ask(&one->bench->spawner, "spawn %d %s %s/%s", one->count, one->interpreter_inside,
+                    one->bench->inside, one->kind->file);
+}
+
+static int64_t spawn_on_host(void *context)
+{
+    block_case *one = context;
+    char file[PATH_MAX + 64];
+    snprintf(file, sizeof file, "%s/%s", one->bench->work_dir, one->kind->file);
+    char *argv[] = {one->interpreter_here, file, NULL};
+    return spawn_ns(argv, one->count);
+}
+
+static int64_t docker_exec(void *context)
+{
+    block_case *one = context;
+    char file[PATH_MAX + 64];
+    snprintf(file, sizeof file, "%s/%s", one->bench->inside, one->kind->file);
+    char *argv[] = {"docker", "exec", one->bench->container, one->interpreter_inside, file, NULL};
+    return spawn_ns(argv, one->count);
+}
+
+static int64_t docker_py_exec(void *context)
+{
+    block_case *one = context;
+    int64_t took = peer_ask(&one->bench->python, "exec %s %s %s/%s", one->bench->container,
+                            one->interpreter_inside, one->bench->inside, one->kind->file);
+    if (took < 0) {
+        fprintf(stderr, "bench: docker-py: %s\n", one->bench->python.problem);
+    }
+    return took;
+}
+
+static void bench_one(struct bench *bench, const block_kind *kind)
+{
+    block_case one = make_case(bench, kind, 1);
+    printf("\nA %s block that prints one line\n", kind->language);
+    struct contender quick[] = {
+        {.name = "local executor", .once = block_on_local, .context = &one},
+        {.name = "posix_spawn on the host", .once = spawn_on_host, .context = &one},
+        {.name = "docker executor", .once = block_on_docker, .context = &one},
+        {.name = "posix_spawn inside the container", .once = spawn_in_container, .context = &one},
+    };
+    measure(quick, 4, BLOCK_ROUNDS);
+    struct contender slow[] = {
+        {.name = "docker exec (CLI)", .once = docker_exec, .context = &one},
+        {.name = "docker-py exec_run", .once = docker_py_exec, .context = &one},
+    };
+    measure(slow, 2, SLOW_ROUNDS);
+    must(&quick[0]);
+    must(&quick[2]);
+    bool shell = kind == &block_kinds[0];
+    report_ratio("local executor / posix_spawn", ratio(&quick[0], &quick[1]), 1.5);
+    report_ratio("docker executor / posix_spawn inside", ratio(&quick[2], &quick[3]),
+                 shell ? 1.5 : 1.15);
+    report_at_least("docker exec (CLI) / docker executor", ratio(&slow[0], &quick[2]), 0);
+    report_at_least("docker-py exec_run / docker executor", ratio(&slow[1], &quick[2]),
+                    shell ? 20 : 0);
+    free_case(&one);
+}
+
+static void bench_concurrency(struct bench *bench)
+{
+    static const int counts[] = {1, 8, 64};
+    printf("\nsh blocks at once on one instance\n");
+    for (int i = 0; i < 3; i++) {
+        block_case one = make_case(bench, &block_kinds[0], counts[i]);
+        char *names[] = {format("%d at once, docker executor", counts[i]),
+                         format("%d at once, posix_spawn inside", counts[i]),
+                         format("%d at once, local executor", counts[i]),
+                         format("%d at once, posix_spawn on the host", counts[i])};
+        struct contender contenders[] = {
+            {.name = names[0], .once = block_on_docker, .context = &one},
+            {.name = names[1], .once = spawn_in_container, .context = &one},
+            {.name = names[2], .once = block_on_local, .context = &one},
+            {.name = names[3], .once = spawn_on_host, .context = &one},
+        };
+        measure(contenders, 4, SLOW_ROUNDS);
+        must(&contenders[0]);
+        must(&contenders[2]);
+        report_ratio("docker executor / posix_spawn inside", ratio(&contenders[0], &contenders[1]),
+                     0);
+        report_ratio("local executor / posix_spawn", ratio(&contenders[2], &contenders[3]), 0);
+        for (int name = 0; name < 4; name++) {
+            free(names[name]);
+        }
+        free_case(&one);
+    }
+}
+
+void bench_blocks(struct bench *bench)
+{
+    bench_one(bench, &block_kinds[0]);
+    bench_one(bench, &block_kinds[1]);
+    bench_concurrency(bench);
+}
