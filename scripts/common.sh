@@ -41,7 +41,7 @@ apt_install() {
         --no-install-recommends install "$@" < /dev/null 1>&2
 }
 
-# install_packages PACKAGE...: installs those that are missing. "a|b" takes the first that exists.
+# install_packages PACKAGE...: installs those that are missing. "a|b" is whichever of the two there is.
 install_packages() {
     local choice name missing=()
     for choice in "$@"; do
@@ -76,7 +76,7 @@ install_packages() {
 
 build_packages=(build-essential cmake ninja-build pkg-config musl-tools libcurl4-openssl-dev
     libjson-c-dev libssl-dev libcmark-dev libcmocka-dev libedit-dev)
-engine_packages=(docker.io "docker-cli|docker.io" iptables iproute2 debootstrap util-linux)
+engine_packages=(docker.io iptables iproute2 debootstrap util-linux)
 test_packages=(python3 procps)
 
 # configure FOLDER [CMAKE-OPTION...]: a build folder that was made by another generator or for another
