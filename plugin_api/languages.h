@@ -6,6 +6,9 @@
  * CODE_EXECUTOR_LANGUAGES(LANGUAGE) expands LANGUAGE(name, aliases) for each: NAME is the one that
  * messages and configuration use, ALIASES are separated by one space. All are lower case and are
  * compared without regard to ASCII case; no word stands twice.
+ *
+ * What a language's files are called and what runs them is no business of a host: that is a table of
+ * the plugins (plugins/commandline/language.c), with a row for each name here.
  */
 #ifndef CODE_EXECUTOR_LANGUAGES_H
 #define CODE_EXECUTOR_LANGUAGES_H

@@ -235,7 +235,7 @@ static void text_that_is_no_json_is_refused_with_its_place(void **state)
         {"{\"image\": \"a\\", "line 1, column 14: the string is not closed"},
         {"{\"image\": \"a\\u0000b\"}", "line 1, column 13: a string must not hold a NUL character"},
         {"{\"im\\u0000age\": \"a\"}", "line 1, column 5: a string must not hold a NUL character"},
-        {"timeout=1", "line 1, column 1: boolean expected"},
+        {"timeout=1", "line 1, column 2: boolean expected"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char message[256];

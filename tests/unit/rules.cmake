@@ -2,3 +2,4 @@
 #
 # The rules of plugins/commandline: one module of it each.
 commandline_unit_test(config)
+commandline_unit_test(language)
