@@ -8,3 +8,4 @@ function(commandline_unit_test name)
 endfunction()
 
 commandline_unit_test(error)
+commandline_unit_test(helper_process)
