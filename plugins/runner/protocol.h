@@ -56,8 +56,16 @@
 /* The runner exits when no HELLO has come after this long. */
 #define HELLO_DEADLINE_SECONDS 30
 
-/* Executions that a runner carries at once (those with an EXIT to come). */
+/* Executions that a runner carries at once (those with an EXIT to come). One more is not started:
+ * EXIT_NOT_STARTED with EAGAIN. */
 #define EXECUTIONS_MAX 1024u
+
+/* What one frame may ask for; more is malformed. */
+#define ENVIRONMENT_MAX 4096u /* variables in one list */
+#define CANDIDATES_MAX  64u
+#define LOOKUP_MAX      128u
+#define WRITES_MAX      64u                    /* files that are written at the same time */
+#define INPUT_MAX       (256u * 1024u * 1024u) /* STDIN bytes of one execution */
 
 enum frame_type {
     /* Host to runner. */
@@ -66,7 +74,8 @@ enum frame_type {
     FRAME_SPAWN = 3,
     FRAME_CREDIT = 4, /* u32 bytes more of OUTPUT; ignored for an execution that has ended */
     FRAME_KILL = 5,   /* u32 signal, u32 grace in ms: SIGKILL follows then; the execution counts as
-                         cancelled; ignored for one that has ended */
+                         cancelled; ignored for one that has ended; before SPAWN it takes back
+                         STDIN, without an EXIT */
     FRAME_RESET = 6,  /* ends every process that was started, background ones too; executions in
                          flight end with EXIT_CANCELLED before RESET_DONE */
     FRAME_LOOKUP = 7, /* u32 count, strings: names of programs; detail 0 */
@@ -103,10 +112,16 @@ enum hello_flag {
 
 /*
  * EXIT: u32 how (exit_how), u32 exit code, u32 signal, u32 error (errno, EXIT_NOT_STARTED alone),
- *     u32 index of the candidate that ran, u64 wall ns, u64 cpu ns, u64 peak memory in bytes,
+ *     u32 index of the candidate that ran (CANDIDATE_NONE where it did not come to one: the folder
+ *     cannot be entered, no process can be made), u64 wall ns, u64 cpu ns, u64 peak memory in bytes,
  *     string: detail, words for a person, may be empty.
  * Exit code is meant for EXIT_EXITED, signal for the death by one; both are 0 elsewhere.
+ *
+ * Before EXIT comes what the command had written when it ended, as credit permits. Only after KILL or
+ * RESET the EXIT does not wait for credit: what does not fit then is dropped.
  */
+#define CANDIDATE_NONE 0xffffffffu
+
 enum exit_how {
     EXIT_EXITED = 0,
     EXIT_SIGNALLED = 1,

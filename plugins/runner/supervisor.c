@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * supervisor.c: see supervisor.h; the theory of operation is in main.c.
+ *
+ *     WATCHING ──time is up / ORDER_KILL──▶ ASKING ──all gone──────────────┐
+ *        │                                    │ grace is over              ▼
+ *        │ command ends: report               └────────▶ KILLING ──▶ report, exit
+ *        ▼                                                  ▲
+ *     WATCHING, until no descendant is left: exit           │
+ *        └── the runner is gone (end-of-file) ──────────────┘
+ *
+ * Invariant: it exits only when it has no child left, or when it could not kill what is left within
+ * SUPERVISOR_PATIENCE_MS; then with status 1, and what is left falls to the runner.
+ */
+#include "supervisor.h"
+#include "command.h"
+#include "guard.h"
+#include "kill_tree.h"
+#include "system.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Between two passes of a killing, where nothing has died meanwhile. */
+#define PASS_PAUSE_MS 5
+
+static struct {
+    enum { WATCHING, ASKING, KILLING } phase;
+    int channel; /* -1: the runner is gone */
+    int signals;
+    int taps[2]; /* -1: end-of-file */
+    bool discarding;
+    pid_t runner;
+
+    pid_t command; /* 0: reaped */
+    bool childless;
+    bool reported;
+    int status;
+    uint64_t started;
+    uint64_t deadline; /* of the phase */
+    uint32_t grace_ms;
+    struct tree_kill killing;
+    struct supervisor_report report;
+} self;
+
+static void report(void)
+{
+    if (self.reported)
+        return;
+    self.reported = true;
+    (void)send(self.channel, &self.report, sizeof self.report, MSG_NOSIGNAL);
+    /* Attack: the code has stopped the runner (SIGSTOP from the same user). Make it go on. */
+    if (getppid() == self.runner)
+        (void)kill(self.runner, SIGCONT);
+}
+
+static void account(const struct rusage *usage)
+{
+    const struct timeval *times[] = {&usage->ru_utime, &usage->ru_stime};
+    for (int i = 0; i < 2; i++)
+        self.report.cpu_ns += (uint64_t)times[i]->tv_sec * NANOSECONDS_PER_SECOND +
+                              (uint64_t)times[i]->tv_usec * 1000u;
+    uint64_t peak = (uint64_t)usage->ru_maxrss * 1024u;
+    if (peak > self.report.peak_memory_bytes)
+        self.report.peak_memory_bytes = peak;
+}
+
+static void command_ended(int status)
+{
+    self.command = 0;
+    self.report.wall_ns = now_ns() - self.started;
+    if (self.report.how != EXIT_EXITED)
+        return; /* timed out or cancelled, whatever it says itself */
+    if (WIFSIGNALED(status)) {
+        self.report.how = EXIT_SIGNALLED;
+        self.report.signal = (uint32_t)WTERMSIG(status);
+    } else {
+        self.report.exit_code = (uint32_t)WEXITSTATUS(status);
+    }
+}
+
+static void reap(void)
+{
+    for (;;) {
+        int status = 0;
+        struct rusage usage;
+        pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
+        if (pid < 0 && errno == EINTR)
+            continue;
+        if (pid <= 0) {
+            self.childless = pid < 0;
+            return;
+        }
+        if (!self.reported)
+            account(&usage);
+        if (pid == self.command)
+            command_ended(status);
+    }
+}
+
+static void begin_killing(void)
+{
+    self.phase = KILLING;
+    self.deadline = moment_after(SUPERVISOR_PATIENCE_MS);
+    /* A fork bomb competes with us for the processor. */
+    (void)setpriority(PRIO_PROCESS, 0, -20);
+}
+
+/* The tree shall die, for the reason HOW. */
+static void end_tree(uint32_t how, int signal, uint32_t grace_ms)
+{
+    if (self.command != 0 && self.report.how == EXIT_EXITED)
+        self.report.how = how;
+    if (signal == SIGKILL || grace_ms == 0) {
+        if (self.phase != KILLING)
+            begin_killing();
+        return;
+    }
+    if (self.phase == KILLING)
+        return;
+    uint64_t deadline = moment_after(grace_ms);
+    if (self.phase != ASKING || deadline < self.deadline)
+        self.deadline = deadline;
+    self.phase = ASKING;
+    tree_signal(signal);
+}
+
+static void take_order(void)
+{
+    struct supervisor_order order;
+    ssize_t length = recv(self.channel, &order, sizeof order, MSG_DONTWAIT);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (length != (ssize_t)sizeof order) {
+        /* The runner is gone, so nobody is left who wants this. */
+        close(self.channel);
+        self.channel = -1;
+        end_tree(EXIT_CANCELLED, SIGKILL, 0);
+    } else if (order.kind == ORDER_KILL) {
+        end_tree(EXIT_CANCELLED, (int)order.signal, order.grace_ms);
+    } else {
+        self.discarding = true;
+    }
+}
+
+/* So that a process in the background neither blocks nor dies when it writes. */
+static void discard(int *tap)
+{
+    static char scratch[64 * 1024];
+    ssize_t length = read(*tap, scratch, sizeof scratch);
+    if (length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR)))
+        return;
+    close(*tap);
+    *tap = -1;
+}
+
+static void deadline_passed(void)
+{
+    switch (self.phase) {
+    case WATCHING:
+        end_tree(EXIT_TIMED_OUT, SIGTERM, self.grace_ms);
+        break;
+    case ASKING:
+        begin_killing();
+        break;
+    case KILLING:
+        report();
+        _exit(1);
+    }
+}
+
+static uint64_t wake_at(void)
+{
+    if (self.phase == KILLING)
+        return moment_after(PASS_PAUSE_MS);
+    if (self.phase == WATCHING && self.command == 0)
+        return NEVER;
+    return self.deadline;
+}
+
+static void wait_for_news(void)
+{
+    struct pollfd descriptors[] = {
+        {self.signals, POLLIN, 0},
+        {self.channel, POLLIN, 0},
+        {self.discarding ? self.taps[0] : -1, POLLIN, 0},
+        {self.discarding ? self.taps[1] : -1, POLLIN, 0},
+    };
+    if (poll(descriptors, 4, poll_timeout(wake_at())) <= 0)
+        return;
+    if (descriptors[0].revents) {
+        struct signalfd_siginfo information[8];
+        (void)!read(self.signals, information, sizeof information);
+    }
+    if (descriptors[1].revents)
+        take_order();
+    for (int i = 0; i < 2; i++)
+        if (descriptors[2 + i].revents)
+            discard(&self.taps[i]);
+}
+
+_Noreturn static void supervise(void)
+{
+    for (;;) {
+        reap();
+        bool command_is_over = self.command == 0 && self.phase == WATCHING;
+        if (command_is_over || self.childless)
+            report();
+        if (self.childless)
+            _exit(0);
+        while (self.phase == KILLING && !tree_kill_pass(&self.killing, NULL, 0))
+            continue;
+        wait_for_news();
+        bool timed = self.phase != WATCHING || self.command != 0;
+        if (timed && now_ns() >= self.deadline)
+            deadline_passed();
+    }
+}
+
+_Noreturn static void start_failed(const struct command_start *start)
+{
+    self.report.how = EXIT_NOT_STARTED;
+    self.report.error = (uint32_t)start->error;
+    self.report.candidate = start->candidate;
+    memcpy(self.report.detail, start->detail, sizeof self.report.detail);
+    report();
+    _exit(0);
+}
+
+static void start_command(const struct supervisor_setup *setup, const struct spawn_request *spawn)
+{
+    struct command command = {
+        .folder = spawn->folder,
+        .environment =
+            environment_build(environ, spawn->environment_defaults, spawn->environment_additions),
+        .candidates = spawn->candidates,
+        .keep_ptrace = setup->keep_ptrace,
+    };
+    struct command_start start = {.error = ENOMEM, .candidate = CANDIDATE_NONE};
+    self.started = now_ns();
+    pid_t pid = command.environment ? command_run(&command, &start) : -1;
+    if (pid < 0)
+        start_failed(&start);
+    free(command.environment);
+    self.command = pid;
+    self.report.candidate = start.candidate;
+    self.deadline = spawn->timeout_ms ? moment_after(spawn->timeout_ms) : NEVER;
+    self.grace_ms = spawn->grace_ms;
+}
+
+/*
+ * Gives the command's streams the numbers 0, 1 and 2 and closes all else: above all the runner's own
+ * connection, whose end the host must see when the runner dies.
+ */
+static void arrange_descriptors(const struct supervisor_setup *setup)
+{
+    (void)dup2(setup->input, STDIN_FILENO);
+    (void)dup2(setup->outputs[0], STDOUT_FILENO);
+    (void)dup2(setup->outputs[1], STDERR_FILENO);
+    int keep[] = {
+        STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, setup->channel, setup->taps[0], setup->taps[1],
+    };
+    guard_close_others(keep, sizeof keep / sizeof keep[0]);
+}
+
+/* Made before the command starts: afterwards it could take our descriptors away (prlimit). */
+static bool watch_children(void)
+{
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    self.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    return self.signals >= 0;
+}
+
+_Noreturn void supervisor_main(const struct supervisor_setup *setup,
+                               const struct spawn_request *spawn)
+{
+    self.runner = setup->runner;
+    self.channel = setup->channel;
+    self.taps[0] = setup->taps[0];
+    self.taps[1] = setup->taps[1];
+    self.deadline = NEVER;
+    /* What loses its parent becomes our child, not the runner's; a fork does not inherit this. */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    arrange_descriptors(setup);
+    if (!watch_children()) {
+        struct command_start start = {.error = errno, .candidate = CANDIDATE_NONE};
+        start_failed(&start);
+    }
+    start_command(setup, spawn);
+    for (int number = 0; number <= 2; number++)
+        close(number);
+    supervise();
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * supervisor.h: the process between the runner and one command, and the messages between the two.
+ *
+ * They talk over a SOCK_SEQPACKET socket pair, so a message is whole or not there. Both are the same
+ * program, so a message is a structure.
+ */
+#ifndef CODE_EXECUTOR_RUNNER_SUPERVISOR_H
+#define CODE_EXECUTOR_RUNNER_SUPERVISOR_H
+
+#include "request.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Runner to supervisor. */
+struct supervisor_order {
+    enum {
+        ORDER_KILL,   /* the tree dies: SIGNAL now, SIGKILL GRACE_MS later */
+        ORDER_DISCARD /* the runner has taken its output; read and forget what still comes */
+    } kind;
+    uint32_t signal;
+    uint32_t grace_ms;
+};
+
+/* Supervisor to runner, once. */
+struct supervisor_report {
+    uint32_t how; /* EXIT_EXITED, _SIGNALLED, _TIMED_OUT, _CANCELLED or _NOT_STARTED */
+    uint32_t exit_code;
+    uint32_t signal;
+    uint32_t error;
+    uint32_t candidate;
+    uint64_t wall_ns;
+    uint64_t cpu_ns;
+    uint64_t peak_memory_bytes;
+    char detail[400];
+};
+
+/* What a supervisor starts with; the descriptors are its own. */
+struct supervisor_setup {
+    pid_t runner;
+    int channel;
+    int input;      /* the command's standard input */
+    int outputs[2]; /* ends of the command's stdout and stderr: for writing … */
+    int taps[2];    /* … and for reading */
+    bool keep_ptrace;
+};
+
+/* How long a supervisor tries to kill what does not die before it gives up. */
+#define SUPERVISOR_PATIENCE_MS 5000u
+
+/* The whole life of a supervisor, in a fork of the runner. */
+_Noreturn void supervisor_main(const struct supervisor_setup *setup,
+                               const struct spawn_request *spawn);
+
+#endif /* CODE_EXECUTOR_RUNNER_SUPERVISOR_H */
