@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * extract.c: the fenced code blocks of a Markdown message.
+ *
+ *     message ─▶ shadow ─▶ reading (cmark) ─▶ for each fenced block: its code, cut out of the message
+ *                  │
+ *                  └─ nested fences made text ─▶ reading again, where the first left a fence open
+ *
+ * cmark decides what is a block and which prefix each of its lines has; the bytes come from the
+ * message, because cmark replaces NUL and would count a CR in code as a line end and drop it.
+ */
+#include "host/code_executor_host.h"
+
+#include "block_language.h"
+#include "failure.h"
+#include "message.h"
+#include "reading.h"
+#include "shadow.h"
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* cmark counts lines and bytes in int. */
+#define LONGEST_SHADOW ((size_t)INT_MAX / 2)
+
+/* A block with its texts behind it, in one allocation. */
+typedef struct owned_block {
+    code_executor_extracted_block block; /* first: the public pointer is the pointer to free */
+    char texts[];                        /* language, info and code, each with a NUL */
+} owned_block;
+
+typedef struct extraction {
+    code_executor_extraction public_part; /* first, as above */
+    code_executor_extracted_block **blocks;
+    size_t count, capacity;
+} extraction;
+
+/* What the reading's callback works on. */
+typedef struct collector {
+    const message *whole;
+    const shadow *shown;
+    extraction *into;
+    bool open_at_end; /* whether the last block runs into the end of the message */
+} collector;
+
+void code_executor_extraction_free(code_executor_extraction *public_part)
+{
+    extraction *made = (extraction *)public_part;
+    if (made == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < made->count; i++) {
+        free(made->blocks[i]);
+    }
+    free(made->blocks);
+    free(made);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Code
+ * --------------------------------------------------------------------------------------------- */
+
+/* Where code goes; with BYTES NULL it is only measured. */
+typedef struct code_sink {
+    char *bytes;
+    size_t length;
+} code_sink;
+
+static void put_spaces(code_sink *sink, size_t count)
+{
+    if (sink->bytes != NULL) {
+        memset(sink->bytes + sink->length, ' ', count);
+    }
+    sink->length += count;
+}
+
+static void put_bytes(code_sink *sink, const char *bytes, size_t length)
+{
+    if (sink->bytes != NULL && length > 0) {
+        memcpy(sink->bytes + sink->length, bytes, length);
+    }
+    sink->length += length;
+}
+
+static void put_line(code_sink *sink, const message_line *line, content_cut cut)
+{
+    size_t visible = cut.skip < line->padding ? line->padding - cut.skip : 0;
+    size_t hidden = cut.skip > line->padding ? cut.skip - line->padding : 0;
+    hidden = hidden < line->length ? hidden : line->length;
+    put_spaces(sink, cut.padding + visible);
+    put_bytes(sink, line->bytes + hidden, line->length - hidden);
+    put_bytes(sink, &line->terminator, line->terminator != '\0');
+}
+
+/* Every line of the message that the content lines of FENCED stand for. */
+static void put_code(const collector *from, const fenced_block *fenced, code_sink *sink)
+{
+    const shadow_line *lines = from->shown->lines;
+    const char *content = fenced->content;
+    for (size_t i = 0; i < fenced->content_count; i++) {
+        size_t index = fenced->opener + 1 + i;
+        content_cut cut = reading_cut(from->shown, index, &content);
+        size_t offset = lines[index].offset;
+        message_line line;
+        while (offset < lines[index + 1].offset && message_next_line(from->whole, &offset, &line)) {
+            put_line(sink, &line, cut);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Blocks
+ * --------------------------------------------------------------------------------------------- */
+
+/* The info string as it stands in the message, without the white space around it. */
+static text_span info_of(const collector *from, const fenced_block *fenced)
+{
+    const shadow_line *opener = &from->shown->lines[fenced->opener];
+    size_t offset = opener->offset;
+    message_line line = {0};
+    message_next_line(from->whole, &offset, &line);
+    text_span info = {line.bytes, line.length};
+    size_t at = opener->fence_at - line.padding; /* a fence is behind the padding */
+    char mark = line.bytes[at];
+    while (at < info.length && info.bytes[at] == mark) {
+        at++;
+    }
+    while (at < info.length && message_is_space(info.bytes[at])) {
+        at++;
+    }
+    while (info.length > at && message_is_space(info.bytes[info.length - 1])) {
+        info.length--;
+    }
+    return (text_span){info.bytes + at, info.length - at};
+}
+
+/* Copies TEXT and a NUL to *PLACE, which moves behind them. A NUL within would hide what follows. */
+static const char *put_text(char **place, text_span text)
+{
+    char *begin = *place;
+    for (size_t i = 0; i < text.length; i++) {
+        begin[i] = text.bytes[i] == '\0' ? ' ' : text.bytes[i];
+    }
+    begin[text.length] = '\0';
+    *place += text.length + 1;
+    return begin;
+}
+
+static code_executor_extracted_block *make_block(const collector *from, const fenced_block *fenced)
+{
+    code_sink measured = {0};
+    put_code(from, fenced, &measured);
+    text_span info = info_of(from, fenced);
+    text_span language = language_of_info(info);
+    bool is_given = language.length > 0;
+    size_t language_room = is_given ? language.length : LONGEST_INFERRED_LANGUAGE;
+    owned_block *made = malloc(sizeof(owned_block) + measured.length + info.length + language_room +
+                               3); /* a NUL behind each */
+    if (made == NULL) {
+        return NULL;
+    }
+    char *place = made->texts;
+    code_sink code = {.bytes = place};
+    put_code(from, fenced, &code);
+    code.bytes[code.length] = '\0';
+    place += code.length + 1;
+    language = is_given ? language : language_of_code((text_span){code.bytes, code.length});
+    const shadow_line *opener = &from->shown->lines[fenced->opener];
+    const shadow_line *behind = opener + fenced->content_count + (fenced->closed ? 2 : 1);
+    made->block = (code_executor_extracted_block){
+        .struct_size = sizeof(made->block),
+        .block = {.struct_size = sizeof(made->block.block),
+                  .language = put_text(&place, language),
+                  .code = code.bytes,
+                  .code_length = code.length},
+        .complete = fenced->closed,
+        .inferred = !is_given && language.length > 0,
+        .info = put_text(&place, info),
+        .first_line = opener->number + 1,
+        .last_line = behind->number,
+    };
+    return &made->block;
+}
+
+static bool add_block(extraction *made, code_executor_extracted_block *block)
+{
+    if (block == NULL) {
+        return false;
+    }
+    if (made->count == made->capacity) {
+        size_t capacity = 2 * made->capacity + 8;
+        code_executor_extracted_block **grown = realloc(made->blocks, capacity * sizeof(*grown));
+        if (grown == NULL) {
+            free(block);
+            return false;
+        }
+        made->blocks = grown;
+        made->capacity = capacity;
+    }
+    made->blocks[made->count++] = block;
+    return true;
+}
+
+static bool collect(void *state, const fenced_block *fenced)
+{
+    collector *from = state;
+    size_t behind = fenced->opener + 1 + fenced->content_count;
+    from->open_at_end = !fenced->closed && behind == from->shown->count;
+    return add_block(from->into, make_block(from, fenced));
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Readings
+ * --------------------------------------------------------------------------------------------- */
+
+/* *MADE is to be freed also after a failure. */
+static int32_t read_shadow(const message *whole, const shadow *shown, extraction **made,
+                           bool *open_at_end, code_executor_error *error)
+{
+    *made = calloc(1, sizeof(**made));
+    if (*made == NULL) {
+        return fail_no_memory(error);
+    }
+    collector from = {.whole = whole, .shown = shown, .into = *made};
+    int32_t status = reading_make(shown, collect, &from, error);
+    *open_at_end = from.open_at_end;
+    return status;
+}
+
+static void replace(extraction **made, extraction *by)
+{
+    code_executor_extraction_free(&(*made)->public_part);
+    *made = by;
+}
+
+/* Reads as CommonMark does, and again with nested fences where that leaves a fence open at the end. */
+static int32_t read_both_ways(const message *whole, shadow *shown, extraction **made,
+                              code_executor_error *error)
+{
+    bool open_at_end = false;
+    int32_t status = read_shadow(whole, shown, made, &open_at_end, error);
+    if (status != CODE_EXECUTOR_OK || !open_at_end || !shadow_nest_fences(shown)) {
+        return status;
+    }
+    extraction *nested = NULL;
+    status = read_shadow(whole, shown, &nested, &open_at_end, error);
+    if (status == CODE_EXECUTOR_OK && !open_at_end) {
+        replace(made, nested);
+    } else {
+        code_executor_extraction_free(&nested->public_part);
+    }
+    return status;
+}
+
+static int32_t extract(const message *whole, shadow *shown, extraction **made,
+                       code_executor_error *error)
+{
+    if (!shadow_make(whole, shown)) {
+        return fail_no_memory(error);
+    }
+    if (shown->length > LONGEST_SHADOW) {
+        return fail(error, CODE_EXECUTOR_UNSUPPORTED, "The message is too long: %zu bytes.",
+                    whole->length);
+    }
+    return read_both_ways(whole, shown, made, error);
+}
+
+int32_t code_executor_extract(const char *markdown, size_t length,
+                              code_executor_extraction **result, code_executor_error *error)
+{
+    if (result == NULL || (markdown == NULL && length > 0)) {
+        return fail(error, CODE_EXECUTOR_INVALID, "There is no message.");
+    }
+    *result = NULL;
+    message whole = message_open(markdown, length);
+    shadow shown;
+    extraction *made = NULL;
+    int32_t status = extract(&whole, &shown, &made, error);
+    shadow_free(&shown);
+    if (status != CODE_EXECUTOR_OK) {
+        code_executor_extraction_free(made != NULL ? &made->public_part : NULL);
+        return status;
+    }
+    made->public_part = (code_executor_extraction){
+        .struct_size = sizeof(made->public_part),
+        .blocks = (const code_executor_extracted_block *const *)made->blocks,
+        .block_count = made->count,
+    };
+    *result = &made->public_part;
+    return succeed(error);
+}

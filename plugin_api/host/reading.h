@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reading.h: what cmark finds in a shadow: its fenced blocks.
+ */
+#ifndef CODE_EXECUTOR_HOST_READING_H
+#define CODE_EXECUTOR_HOST_READING_H
+
+#include "shadow.h"
+#include <code_executor.h>
+
+/* A fenced block, in lines and places of the shadow. */
+typedef struct fenced_block {
+    size_t opener;        /* index of the line with the opening fence */
+    size_t content_count; /* lines between the fences, from opener + 1 */
+    bool closed;          /* by a fence of its own */
+    /* The content_count lines as cmark gives them, each with a newline: what is left of a line when
+     * the prefix of its containers and the indentation of the fence are off. Read them in order with
+     * reading_cut. */
+    const char *content;
+} fenced_block;
+
+/* Where the code begins in a line of the shadow: PADDING spaces (what is left of a tab of which a
+ * container took a part), then the line from SKIP on. */
+typedef struct content_cut {
+    size_t padding;
+    size_t skip;
+} content_cut;
+
+/* The cut of line INDEX, where *CONTENT is what is left of it; *CONTENT moves to the next line. */
+content_cut reading_cut(const shadow *shown, size_t index, const char **content);
+
+/*
+ * Calls FOUND for each fenced block in the order of the message, until it returns false.
+ * NO_MEMORY: memory ended, here or in FOUND. UNSUPPORTED: the message would take too much of it.
+ */
+int32_t reading_make(const shadow *shown, bool (*found)(void *state, const fenced_block *block),
+                     void *state, code_executor_error *error);
+
+#endif /* CODE_EXECUTOR_HOST_READING_H */
