@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * executors.c: see executors.h.
+ *
+ * Invariants. An executor's address never changes while it is loaded: the plugin's log callback holds
+ * it. `lock` guards the list against the last will alone; whoever destroys an executor takes it off the
+ * list first, so that the will never stops what is being destroyed.
+ */
+#include "executors.h"
+#include "interrupt.h"
+#include "message.h"
+#include "terminal.h"
+#include <errno.h>
+#include <json-c/json.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct route {
+    char *language; /* NULL: all without a route of their own */
+    const struct executor *executor;
+};
+
+struct executors {
+    pthread_mutex_t lock;
+    struct executor **items;
+    size_t count;
+    code_executor_router *router;
+    struct route *routes; /* as the router has them */
+    size_t route_count;
+    const char *work_dir;
+    const char *default_config; /* of the executor that is chosen where none is named, or NULL */
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * What an instance says while one of our calls runs
+ * --------------------------------------------------------------------------------------------- */
+
+static void take_log(void *user_data, int32_t level, const char *message)
+{
+    const struct executor *executor = user_data;
+    /* The thread that takes signals must never wait for a terminal that does not take our words. */
+    if (interrupt_is_this_thread() || level > CODE_EXECUTOR_LOG_INFO) {
+        return;
+    }
+    if (level <= CODE_EXECUTOR_LOG_ERROR) {
+        say_problem("%s: %s", executor->label, message);
+    } else {
+        say_note("%s: %s", executor->label, message);
+    }
+}
+
+static void take_progress(void *user_data, const char *what, uint64_t done, uint64_t total)
+{
+    (void)user_data;
+    if (!interrupt_is_this_thread()) {
+        say_progress(what, done, total);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Configuration and workspace
+ * --------------------------------------------------------------------------------------------- */
+
+static void free_json(json_object **object)
+{
+    json_object_put(*object);
+}
+
+/* The object that TEXT is, or NULL: what is wrong with it the plugin says better. */
+static json_object *parse_object(const char *text)
+{
+    json_tokener *tokener = json_tokener_new();
+    if (tokener == NULL) {
+        return NULL;
+    }
+    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+    json_object *object = json_tokener_parse_ex(tokener, text, (int)strlen(text) + 1);
+    json_tokener_free(tokener);
+    if (!json_object_is_type(object, json_type_object)) {
+        json_object_put(object);
+        return NULL;
+    }
+    return object;
+}
+
+static bool has_workspace(const code_executor_v1 *table)
+{
+    CLEANUP(free_json) json_object *schema = parse_object(table->config_schema);
+    json_object *properties = NULL;
+    return schema != NULL && json_object_object_get_ex(schema, "properties", &properties) &&
+           json_object_object_get_ex(properties, "work_dir", NULL);
+}
+
+static int32_t make_workspace(struct executor *executor, code_executor_error *error)
+{
+    const char *parent = getenv("TMPDIR");
+    parent = parent == NULL || *parent != '/' ? "/tmp" : parent;
+    if (asprintf(&executor->workspace, "%s/host_demo-XXXXXX", parent) < 0) {
+        executor->workspace = NULL;
+        return fail_no_memory(error);
+    }
+    if (mkdtemp(executor->workspace) == NULL) {
+        int32_t status =
+            fail(error, CODE_EXECUTOR_IO,
+                 "Cannot make a workspace in %s: %s. TMPDIR or --work-dir names another "
+                 "place.",
+                 parent, strerror(errno));
+        free(executor->workspace);
+        executor->workspace = NULL;
+        return status;
+    }
+    return CODE_EXECUTOR_OK;
+}
+
+/* Removes the temporary workspace, if nothing is in it; says where it is otherwise. */
+static void leave_workspace(const struct executor *executor)
+{
+    if (executor->workspace != NULL && rmdir(executor->workspace) != 0 && errno == ENOTEMPTY) {
+        say_note("Files of %s are in %s", executor->label, executor->workspace);
+    }
+}
+
+/* Puts work_dir in front of the members of the object TEXT, whose own text stays as it is, so that what
+ * the plugin says about it is about what was written. */
+static bool add_work_dir(const char *text, json_object *object, const char *work_dir,
+                         struct bytes *to)
+{
+    CLEANUP(free_json) json_object *path = json_object_new_string(work_dir);
+    const char *brace = strchr(text, '{');
+    return path != NULL && brace != NULL && bytes_append_text(to, "{\"work_dir\":") &&
+           bytes_append_text(to, json_object_to_json_string_ext(path, JSON_C_TO_STRING_PLAIN)) &&
+           bytes_append_text(to, json_object_object_length(object) == 0 ? "" : ",") &&
+           bytes_append_text(to, brace + 1);
+}
+
+/* Writes to COMPLETE the configuration that create is given: TEXT with a workspace. */
+static int32_t complete_config(const struct executors *executors, struct executor *executor,
+                               const char *text, struct bytes *complete, code_executor_error *error)
+{
+    text = text == NULL || *text == '\0' ? "{}" : text;
+    CLEANUP(free_json) json_object *object = parse_object(text);
+    bool configured = object != NULL && json_object_object_get_ex(object, "work_dir", NULL);
+    if (configured && executors->work_dir != NULL) {
+        return fail(error, CODE_EXECUTOR_INVALID,
+                    "The workspace of %s is given twice: by --work-dir and by work_dir in its "
+                    "configuration.",
+                    executor->label);
+    }
+    if (object == NULL || configured || !has_workspace(executor->table)) {
+        return bytes_append_text(complete, text) ? CODE_EXECUTOR_OK : fail_no_memory(error);
+    }
+    const char *work_dir = executors->work_dir;
+    if (work_dir == NULL) {
+        int32_t status = make_workspace(executor, error);
+        if (status != CODE_EXECUTOR_OK) {
+            return status;
+        }
+        work_dir = executor->workspace;
+    }
+    return add_work_dir(text, object, work_dir, complete) ? CODE_EXECUTOR_OK
+                                                          : fail_no_memory(error);
+}
+
+/* A configuration as it was given: JSON, or @FILE. */
+static int32_t read_config(const char *given, struct bytes *config, code_executor_error *error)
+{
+    if (given == NULL) {
+        return CODE_EXECUTOR_OK;
+    }
+    if (*given == '@') {
+        int32_t status = message_read(given + 1, config, error);
+        if (status == CODE_EXECUTOR_OK && strlen(bytes_text(config)) != config->length) {
+            return fail(error, CODE_EXECUTOR_INVALID, "The configuration in %s is no JSON text.",
+                        given + 1);
+        }
+        return status;
+    }
+    return bytes_append_text(config, given) ? CODE_EXECUTOR_OK : fail_no_memory(error);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * One executor
+ * --------------------------------------------------------------------------------------------- */
+
+static void free_executor(struct executor *executor)
+{
+    if (executor == NULL) {
+        return;
+    }
+    if (executor->instance != NULL) {
+        executor->table->destroy(executor->instance);
+    }
+    if (executor->plugin != NULL) {
+        code_executor_plugin_unload(executor->plugin);
+    }
+    leave_workspace(executor);
+    free(executor->workspace);
+    free(executor->label);
+    free(executor->specification);
+    free(executor);
+}
+
+static void free_executor_at(struct executor **executor)
+{
+    free_executor(*executor);
+}
+
+static const struct executor *find_label(const struct executors *executors, const char *label)
+{
+    for (size_t i = 0; i < executors->count; i++) {
+        if (strcmp(executors->items[i]->label, label) == 0) {
+            return executors->items[i];
+        }
+    }
+    return NULL;
+}
+
+/* NAME, or NAME#2 and so on where that is taken. */
+static char *new_label(const struct executors *executors, const char *name)
+{
+    char *label = strdup(name);
+    for (int i = 2; label != NULL && find_label(executors, label) != NULL; i++) {
+        free(label);
+        if (asprintf(&label, "%s#%d", name, i) < 0) {
+            return NULL;
+        }
+    }
+    return label;
+}
+
+static bool add_executor(struct executors *executors, struct executor *executor)
+{
+    pthread_mutex_lock(&executors->lock);
+    struct executor **items =
+        realloc(executors->items, (executors->count + 1) * sizeof *executors->items);
+    if (items != NULL) {
+        executors->items = items;
+        items[executors->count++] = executor;
+    }
+    pthread_mutex_unlock(&executors->lock);
+    return items != NULL;
+}
+
+/* Takes the last executor off the list; the caller frees it. */
+static struct executor *remove_last(struct executors *executors)
+{
+    pthread_mutex_lock(&executors->lock);
+    struct executor *last = executors->items[--executors->count];
+    pthread_mutex_unlock(&executors->lock);
+    return last;
+}
+
+static int32_t create_instance(struct executors *executors, struct executor *executor,
+                               const char *config, code_executor_error *error)
+{
+    CLEANUP(bytes_free) struct bytes given = {0};
+    CLEANUP(bytes_free) struct bytes complete = {0};
+    int32_t status = read_config(config, &given, error);
+    if (status == CODE_EXECUTOR_OK) {
+        status = complete_config(executors, executor, bytes_text(&given), &complete, error);
+    }
+    if (status != CODE_EXECUTOR_OK) {
+        return status;
+    }
+    const code_executor_host host = {
+        .struct_size = sizeof host,
+        .user_data = executor,
+        .log = take_log,
+        .progress = take_progress,
+    };
+    return executor->table->create(&host, bytes_text(&complete), &executor->instance, error);
+}
+
+static int32_t load_new(struct executors *executors, const char *name, const char *config,
+                        const char *specification, const struct executor **loaded,
+                        code_executor_error *error)
+{
+    CLEANUP(free_executor_at) struct executor *new = calloc(1, sizeof *new);
+    if (new == NULL) {
+        return fail_no_memory(error);
+    }
+    int32_t status = code_executor_plugin_load(name, &new->plugin, error);
+    if (status != CODE_EXECUTOR_OK) {
+        return status;
+    }
+    new->table = code_executor_plugin_table(new->plugin);
+    new->label = new_label(executors, new->table->name);
+    new->specification = strdup(specification);
+    if (new->label == NULL || new->specification == NULL) {
+        return fail_no_memory(error);
+    }
+    status = create_instance(executors, new, config, error);
+    if (status != CODE_EXECUTOR_OK) {
+        return status;
+    }
+    if (!add_executor(executors, new)) {
+        return fail_no_memory(error);
+    }
+    *loaded = new;
+    new = NULL; /* The list has it now. */
+    return CODE_EXECUTOR_OK;
+}
+
+int32_t executors_load(struct executors *executors, const char *specification, const char *config,
+                       const struct executor **loaded, code_executor_error *error)
+{
+    const char *end = strstr(specification, ":{");
+    end = end == NULL ? strstr(specification, ":@") : end;
+    if (end != NULL && config != NULL) {
+        return fail(error, CODE_EXECUTOR_INVALID, "The configuration of %s is given twice.",
+                    specification);
+    }
+    if (end == NULL && config == NULL) {
+        *loaded = find_label(executors, specification);
+        if (*loaded != NULL) {
+            return CODE_EXECUTOR_OK;
+        }
+    }
+    config = end == NULL ? config : end + 1;
+    size_t name_length = end == NULL ? strlen(specification) : (size_t)(end - specification);
+    CLEANUP(free_text) char *name = strndup(specification, name_length);
+    CLEANUP(bytes_free) struct bytes whole = {0};
+    if (name == NULL || !bytes_format(&whole, "%s:%s", name, config == NULL ? "" : config)) {
+        return fail_no_memory(error);
+    }
+    for (size_t i = 0; i < executors->count; i++) {
+        if (strcmp(executors->items[i]->specification, whole.data) == 0) {
+            *loaded = executors->items[i];
+            return CODE_EXECUTOR_OK;
+        }
+    }
+    return load_new(executors, name, config, whole.data, loaded, error);
+}
+
+bool executor_is_up(const struct executor *executor)
+{
+    char *text = NULL;
+    if (executor->table->describe(executor->instance, &text, NULL) != CODE_EXECUTOR_OK) {
+        return false;
+    }
+    CLEANUP(free_json) json_object *description = parse_object(text);
+    executor->table->string_free(text);
+    json_object *state = NULL;
+    return description != NULL && json_object_object_get_ex(description, "state", &state) &&
+           strcmp(json_object_get_string(state), "stopped") != 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * All of them
+ * --------------------------------------------------------------------------------------------- */
+
+/* The last will: what runs must not outlive us, whatever our main thread is doing. */
+static void stop_all(void *state)
+{
+    struct executors *executors = state;
+    pthread_mutex_lock(&executors->lock);
+    for (size_t i = 0; i < executors->count; i++) {
+        const struct executor *executor = executors->items[i];
+        executor->table->stop(executor->instance, NULL);
+        if (executor->workspace != NULL) {
+            rmdir(executor->workspace);
+        }
+    }
+    pthread_mutex_unlock(&executors->lock);
+}
+
+int32_t executors_open(const char *work_dir, struct executors **opened, code_executor_error *error)
+{
+    struct executors *new = calloc(1, sizeof *new);
+    if (new == NULL) {
+        return fail_no_memory(error);
+    }
+    int32_t status = code_executor_router_create(&new->router, error);
+    if (status != CODE_EXECUTOR_OK) {
+        free(new);
+        return status;
+    }
+    pthread_mutex_init(&new->lock, NULL);
+    new->work_dir = work_dir;
+    interrupt_last_will(stop_all, new);
+    *opened = new;
+    return CODE_EXECUTOR_OK;
+}
+
+void executors_close(struct executors *executors)
+{
+    if (executors == NULL) {
+        return;
+    }
+    code_executor_router_free(executors->router);
+    while (executors->count > 0) {
+        free_executor(remove_last(executors));
+    }
+    interrupt_last_will(NULL, NULL);
+    for (size_t i = 0; i < executors->route_count; i++) {
+        free(executors->routes[i].language);
+    }
+    free(executors->routes);
+    free(executors->items);
+    pthread_mutex_destroy(&executors->lock);
+    free(executors);
+}
+
+void executors_close_at(struct executors **executors)
+{
+    executors_close(*executors);
+}
+
+static bool is_same_language(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : code_executor_language_equal(a, b);
+}
+
+static int32_t note_route(struct executors *executors, const char *language,
+                          const struct executor *executor, code_executor_error *error)
+{
+    for (size_t i = 0; i < executors->route_count; i++) {
+        if (is_same_language(executors->routes[i].language, language)) {
+            executors->routes[i].executor = executor;
+            return CODE_EXECUTOR_OK;
+        }
+    }
+    struct route *routes =
+        realloc(executors->routes, (executors->route_count + 1) * sizeof *routes);
+    if (routes == NULL) {
+        return fail_no_memory(error);
+    }
+    executors->routes = routes;
+    char *copy = language == NULL ? NULL : strdup(language);
+    if (language != NULL && copy == NULL) {
+        return fail_no_memory(error);
+    }
+    routes[executors->route_count++] = (struct route){copy, executor};
+    return CODE_EXECUTOR_OK;
+}
+
+int32_t executors_route(struct executors *executors, const char *language,
+                        const struct executor *executor, code_executor_error *error)
+{
+    int32_t status = code_executor_router_add(executors->router, language, executor->label,
+                                              executor->table, executor->instance, error);
+    return status == CODE_EXECUTOR_OK ? note_route(executors, language, executor, error) : status;
+}
+
+bool executors_append_routes(const struct executors *executors, struct bytes *text)
+{
+    bool whole = true;
+    for (size_t i = 0; i < executors->route_count && whole; i++) {
+        const struct route *route = &executors->routes[i];
+        CLEANUP(bytes_free) struct bytes language = {0};
+        const char *shown = route->language == NULL ? "everything else" : route->language;
+        whole = bytes_append_visible(&language, shown, strlen(shown), false) &&
+                bytes_format(text, "  %-16s %s %s\n", bytes_text(&language), sign_arrow(),
+                             route->executor->label);
+    }
+    return whole;
+}
+
+int32_t executors_load_named(struct executors *executors, const struct options *options,
+                             code_executor_error *error)
+{
+    const struct executor *loaded = NULL;
+    int32_t status = CODE_EXECUTOR_OK;
+    if (options->executor != NULL) {
+        status = executors_load(executors, options->executor, options->config, &loaded, error);
+        if (status == CODE_EXECUTOR_OK) {
+            status = executors_route(executors, NULL, loaded, error);
+        }
+    } else {
+        executors->default_config = options->config;
+    }
+    for (size_t i = 0; i < options->route_count && status == CODE_EXECUTOR_OK; i++) {
+        const struct route_option *route = &options->routes[i];
+        status = executors_load(executors, route->executor, NULL, &loaded, error);
+        if (status == CODE_EXECUTOR_OK) {
+            status = executors_route(executors, route->language, loaded, error);
+        }
+    }
+    return status;
+}
+
+static int32_t load_sandbox(struct executors *executors, const struct executor **loaded,
+                            code_executor_error *error)
+{
+    int32_t status = executors_load(executors, "sandbox", executors->default_config, loaded, error);
+    if (status != CODE_EXECUTOR_OK) {
+        return status;
+    }
+    if (!interrupt_begin(executors_cancel, executors)) {
+        return fail(error, CODE_EXECUTOR_CANCELLED, "Interrupted.");
+    }
+    status = (*loaded)->table->start((*loaded)->instance, error);
+    interrupt_finish();
+    if (status != CODE_EXECUTOR_OK) {
+        free_executor(remove_last(executors));
+    }
+    return status;
+}
+
+static bool has_default_route(const struct executors *executors)
+{
+    for (size_t i = 0; i < executors->route_count; i++) {
+        if (executors->routes[i].language == NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int32_t executors_need(struct executors *executors, const char *language,
+                       code_executor_error *error)
+{
+    if (language == NULL ? has_default_route(executors)
+                         : code_executor_router_find(executors->router, language) != NULL) {
+        return CODE_EXECUTOR_OK;
+    }
+    const struct executor *loaded = NULL;
+    code_executor_error reason = CODE_EXECUTOR_ERROR_INIT;
+    int32_t status = load_sandbox(executors, &loaded, &reason);
+    if (status == CODE_EXECUTOR_CANCELLED || status == CODE_EXECUTOR_INVALID) {
+        return fail(error, status, "%s", reason.message);
+    }
+    if (status != CODE_EXECUTOR_OK) {
+        if (status != CODE_EXECUTOR_NOT_FOUND) {
+            say_note("The executor sandbox does not work here: %s", reason.message);
+        }
+        status = executors_load(executors, "local", executors->default_config, &loaded, error);
+        if (status != CODE_EXECUTOR_OK) {
+            return status;
+        }
+        say_note("The executor local does not isolate: code runs on this machine as you. "
+                 "(--executor NAME chooses another; `host_demo plugins` lists them.)");
+    }
+    return executors_route(executors, NULL, loaded, error);
+}
+
+const char *executors_label(const struct executors *executors, const char *language)
+{
+    return code_executor_router_find(executors->router, language);
+}
+
+/* Whether NAME is a name or an alias of LANGUAGE. */
+static bool goes_by(const code_executor_language *language, const char *name)
+{
+    if (code_executor_language_equal(language->name, name)) {
+        return true;
+    }
+    for (size_t i = 0; i < language->alias_count; i++) {
+        if (code_executor_language_equal(language->aliases[i], name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct executor *find_route(const struct executors *executors, const char *language)
+{
+    const char *label = code_executor_router_find(executors->router, language);
+    return label == NULL ? NULL : find_label(executors, label);
+}
+
+enum block_policy executors_policy(const struct executors *executors, const char *language)
+{
+    const struct executor *executor = find_route(executors, language);
+    const code_executor_languages_v1 *extension =
+        executor == NULL
+            ? NULL
+            : executor->table->get_extension(executor->instance, CODE_EXECUTOR_EXTENSION_LANGUAGES);
+    const code_executor_language *const *languages = NULL;
+    size_t count = 0;
+    if (extension == NULL ||
+        extension->list(executor->instance, &languages, &count, NULL) != CODE_EXECUTOR_OK) {
+        return POLICY_RUNS;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (goes_by(languages[i], language)) {
+            return languages[i]->runs ? POLICY_RUNS : POLICY_SAVES;
+        }
+    }
+    return POLICY_UNKNOWN;
+}
+
+size_t executors_count(const struct executors *executors)
+{
+    return executors->count;
+}
+
+const struct executor *executors_at(const struct executors *executors, size_t index)
+{
+    return executors->items[index];
+}
+
+int32_t executors_execute(struct executors *executors, const code_executor_request *request,
+                          code_executor_routed_result **result, code_executor_error *error)
+{
+    return code_executor_router_execute(executors->router, request, result, error);
+}
+
+void executors_cancel(void *state)
+{
+    struct executors *executors = state;
+    code_executor_router_cancel(executors->router, 0, NULL);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host_demo: a small host of code executors, to use and to learn from.
+ *
+ *     main.c ─▶ options.c ─▶ a command: repl.c  run.c  extract.c  plugins.c
+ *                               │
+ *        message.c  the Markdown of a message          plan.c       which of its blocks run
+ *        executors.c  plugins, labels, workspaces      watch.c      a run, shown while it goes
+ *        json_result.c  results as JSON                interrupt.c  Ctrl-C and signals
+ *        terminal.c, filter.c  stdout and stderr       input.c      lines that are typed or pasted
+ *        text.c  strings
+ *
+ * It knows executors by the host library (plugin_api/host) alone, and no plugin by more than its name.
+ * Invariants: stdout has code's output, or one document, and nothing else; whatever ends the program,
+ * what it started has ended before; a block that is not complete is never run.
+ */
+#include "commands.h"
+#include "interrupt.h"
+#include "terminal.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct command commands[] = {
+    {"repl", COMMAND_REPL, "", false, "a dialogue: paste messages, run their code blocks",
+     repl_command},
+    {"run", COMMAND_RUN, "[FILE|-]", false, "run the code blocks of a Markdown message",
+     run_command},
+    {"extract", COMMAND_EXTRACT, "[FILE|-]", false, "show the blocks", extract_command},
+    {"plugins", COMMAND_PLUGINS, "", false, "list the executors there are", plugins_command},
+    {"info", COMMAND_INFO, "NAME|PATH", true, "what one of them takes and runs", info_command},
+};
+const size_t command_count = sizeof commands / sizeof *commands;
+
+static int answer_version(void)
+{
+    static const char version[] = "host_demo " CODE_EXECUTOR_PROJECT_VERSION "\n";
+    bool written = terminal_write_plain(STDOUT_FILENO, version, strlen(version));
+    return written ? EXIT_OK : terminal_lost_stdout();
+}
+
+static int run_by(const struct options *options, const struct command *command)
+{
+    if (options->help) {
+        return options_usage(STDOUT_FILENO) ? EXIT_OK : terminal_lost_stdout();
+    }
+    if (options->version) {
+        return answer_version();
+    }
+    if (options->quiet) {
+        terminal_be_quiet();
+    }
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    if (interrupt_open(&error) != CODE_EXECUTOR_OK) {
+        say_problem("%s", error.message);
+        return EXIT_HOST_FAILED;
+    }
+    int status = command->run(options);
+    int ending = interrupt_ending();
+    interrupt_close();
+    return ending == 0 ? status : 128 + ending;
+}
+
+int main(int argument_count, char **arguments)
+{
+    (void)argument_count;
+    terminal_open();
+    struct options options = {0};
+    const struct command *command = NULL;
+    int status = EXIT_USAGE;
+    if (options_read(arguments, &options, &command)) {
+        status = run_by(&options, command);
+    }
+    options_free(&options);
+    return status;
+}

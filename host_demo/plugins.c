@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins.c: `host_demo plugins` and `host_demo info NAME`: what executors there are, and what one of
+ * them takes and runs.
+ */
+#include "plugins.h"
+#include "commands.h"
+#include "terminal.h"
+#include <code_executor_host.h>
+#include <errno.h>
+#include <json-c/json.h>
+#include <string.h>
+#include <unistd.h>
+
+static int write_and_end(const struct bytes *text)
+{
+    bool written = terminal_write_plain(STDOUT_FILENO, bytes_text(text), text->length);
+    return written ? EXIT_OK : terminal_lost_stdout();
+}
+
+static int say_error(const code_executor_error *error)
+{
+    say_problem("%s", error->message);
+    return EXIT_HOST_FAILED;
+}
+
+static int out_of_memory(void)
+{
+    say_problem("No memory.");
+    return EXIT_HOST_FAILED;
+}
+
+static void put_json(json_object **object)
+{
+    json_object_put(*object);
+}
+
+/* OBJECT may be NULL where memory ended while it was made. */
+static int write_json(json_object *object)
+{
+    const char *text = object == NULL
+                           ? NULL
+                           : json_object_to_json_string_ext(
+                                 object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
+    CLEANUP(bytes_free) struct bytes line = {0};
+    if (text == NULL || !bytes_append_text(&line, text) || !bytes_append_text(&line, "\n")) {
+        return out_of_memory();
+    }
+    return write_and_end(&line);
+}
+
+static json_object *string_or_null(const char *text)
+{
+    return text == NULL ? NULL : json_object_new_string(text);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * plugins
+ * --------------------------------------------------------------------------------------------- */
+
+static void free_list(code_executor_plugin_list **list)
+{
+    code_executor_plugin_list_free(*list);
+}
+
+static bool append_entry(struct bytes *text, int descriptor,
+                         const code_executor_plugin_entry *entry)
+{
+    bool loads = entry->problem == NULL;
+    bool whole = bytes_format(text, "%s%s%s", tone_on(descriptor, loads ? TONE_BOLD : TONE_RED),
+                              entry->name, tone_off(descriptor)) &&
+                 (loads ? bytes_format(text, " %s: %s\n", entry->version, entry->description)
+                        : bytes_format(text, ": %s\n", entry->problem)) &&
+                 bytes_format(text, "    %s%s%s\n", tone_on(descriptor, TONE_DIM), entry->path,
+                              tone_off(descriptor));
+    if (whole && entry->shadowed_by != NULL) {
+        whole =
+            bytes_format(text, "    not used by this name: %s comes first\n", entry->shadowed_by);
+    }
+    return whole;
+}
+
+static bool append_folders(struct bytes *text, const code_executor_plugin_list *list)
+{
+    bool whole = bytes_append_text(text, "No plugins. These folders were searched:\n");
+    for (size_t i = 0; i < list->folder_count; i++) {
+        whole = whole && bytes_format(text, "    %s\n", list->folders[i]);
+    }
+    return whole && bytes_append_text(text, "CODE_EXECUTOR_PLUGIN_PATH adds others.\n");
+}
+
+int32_t plugins_append_list(struct bytes *text, int descriptor, code_executor_error *error)
+{
+    CLEANUP(free_list) code_executor_plugin_list *list = NULL;
+    int32_t status = code_executor_plugin_list_make(&list, error);
+    if (status != CODE_EXECUTOR_OK) {
+        return status;
+    }
+    bool whole = list->entry_count > 0 || append_folders(text, list);
+    for (size_t i = 0; i < list->entry_count; i++) {
+        whole = whole && append_entry(text, descriptor, list->entries[i]);
+    }
+    return whole ? CODE_EXECUTOR_OK : fail_no_memory(error);
+}
+
+static json_object *entry_json(const code_executor_plugin_entry *entry)
+{
+    json_object *object = json_object_new_object();
+    json_object_object_add(object, "name", string_or_null(entry->name));
+    json_object_object_add(object, "path", string_or_null(entry->path));
+    json_object_object_add(object, "version", string_or_null(entry->version));
+    json_object_object_add(object, "description", string_or_null(entry->description));
+    json_object_object_add(object, "problem", string_or_null(entry->problem));
+    json_object_object_add(object, "shadowed_by", string_or_null(entry->shadowed_by));
+    return object;
+}
+
+static int write_list_json(code_executor_error *error)
+{
+    CLEANUP(free_list) code_executor_plugin_list *list = NULL;
+    if (code_executor_plugin_list_make(&list, error) != CODE_EXECUTOR_OK) {
+        return say_error(error);
+    }
+    CLEANUP(put_json) json_object *array = json_object_new_array();
+    for (size_t i = 0; i < list->entry_count; i++) {
+        json_object_array_add(array, entry_json(list->entries[i]));
+    }
+    return write_json(array);
+}
+
+int plugins_command(const struct options *options)
+{
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    if (options->json) {
+        return write_list_json(&error);
+    }
+    CLEANUP(bytes_free) struct bytes text = {0};
+    if (plugins_append_list(&text, STDOUT_FILENO, &error) != CODE_EXECUTOR_OK) {
+        return say_error(&error);
+    }
+    return write_and_end(&text);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * info
+ * --------------------------------------------------------------------------------------------- */
+
+struct loaded_plugin {
+    code_executor_plugin *plugin;
+    const code_executor_v1 *table;
+    const code_executor_language *const *languages;
+    size_t language_count;
+    bool lists_languages;
+};
+
+static void unload(struct loaded_plugin *loaded)
+{
+    if (loaded->plugin != NULL) {
+        code_executor_plugin_unload(loaded->plugin);
+    }
+}
+
+static int32_t load(const char *name, struct loaded_plugin *loaded, code_executor_error *error)
+{
+    int32_t status = code_executor_plugin_load(name, &loaded->plugin, error);
+    if (status != CODE_EXECUTOR_OK) {
+        return status;
+    }
+    loaded->table = code_executor_plugin_table(loaded->plugin);
+    const code_executor_languages_v1 *extension =
+        loaded->table->get_extension(NULL, CODE_EXECUTOR_EXTENSION_LANGUAGES);
+    if (extension != NULL) {
+        loaded->lists_languages = true;
+        status = extension->list(NULL, &loaded->languages, &loaded->language_count, error);
+    }
+    return status;
+}
+
+static json_object *language_json(const code_executor_language *language)
+{
+    json_object *object = json_object_new_object();
+    json_object *aliases = json_object_new_array();
+    for (size_t i = 0; i < language->alias_count; i++) {
+        json_object_array_add(aliases, string_or_null(language->aliases[i]));
+    }
+    json_object_object_add(object, "name", string_or_null(language->name));
+    json_object_object_add(object, "aliases", aliases);
+    json_object_object_add(object, "runs", json_object_new_boolean(language->runs));
+    json_object_object_add(object, "command", string_or_null(language->command));
+    return object;
+}
+
+static int write_info_json(const struct loaded_plugin *loaded)
+{
+    const code_executor_v1 *table = loaded->table;
+    CLEANUP(put_json) json_object *object = json_object_new_object();
+    json_object_object_add(object, "name", string_or_null(table->name));
+    json_object_object_add(object, "version", string_or_null(table->version));
+    json_object_object_add(object, "description", string_or_null(table->description));
+    json_object_object_add(object, "path",
+                           string_or_null(code_executor_plugin_path(loaded->plugin)));
+    json_object_object_add(object, "abi_version", json_object_new_int((int)table->abi_version));
+    json_object_object_add(object, "config_schema", json_tokener_parse(table->config_schema));
+    json_object *languages = loaded->lists_languages ? json_object_new_array() : NULL;
+    for (size_t i = 0; i < loaded->language_count; i++) {
+        json_object_array_add(languages, language_json(loaded->languages[i]));
+    }
+    json_object_object_add(object, "languages", languages);
+    return write_json(object);
+}
+
+/* The type or types that a property may have: "string", "integer or null", "one of a, b". */
+static bool append_type(struct bytes *text, json_object *property)
+{
+    json_object *type = NULL;
+    bool whole = true;
+    if (json_object_object_get_ex(property, "enum", &type) &&
+        json_object_is_type(type, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(type); i++) {
+            whole =
+                whole && bytes_format(text, "%s%s", i == 0 ? "" : ", ",
+                                      json_object_get_string(json_object_array_get_idx(type, i)));
+        }
+        return whole;
+    }
+    if (!json_object_object_get_ex(property, "type", &type)) {
+        return true;
+    }
+    if (!json_object_is_type(type, json_type_array)) {
+        return bytes_append_text(text, json_object_get_string(type));
+    }
+    for (size_t i = 0; i < json_object_array_length(type); i++) {
+        whole = whole && bytes_format(text, "%s%s", i == 0 ? "" : " or ",
+                                      json_object_get_string(json_object_array_get_idx(type, i)));
+    }
+    return whole;
+}
+
+static const char *member_text(json_object *object, const char *key)
+{
+    json_object *member = NULL;
+    if (!json_object_object_get_ex(object, key, &member)) {
+        return "";
+    }
+    return json_object_to_json_string_ext(member,
+                                          JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+}
+
+/* Breaks WORDS into lines of COLUMNS, each behind INDENT spaces. */
+static bool append_wrapped(struct bytes *text, const char *words, int indent, size_t columns)
+{
+    size_t used = 0;
+    bool whole = true;
+    while (*words != '\0' && whole) {
+        size_t length = strcspn(words, " \n");
+        size_t width = utf8_columns(words, length);
+        if (used > 0 && used + 1 + width > columns) {
+            whole = bytes_append_text(text, "\n");
+            used = 0;
+        }
+        whole = whole &&
+                (used > 0 ? bytes_append_text(text, " ") : bytes_format(text, "%*s", indent, "")) &&
+                bytes_append(text, words, length);
+        used += width + (used > 0);
+        words += length;
+        words += strspn(words, " \n");
+    }
+    return whole && bytes_append_text(text, "\n");
+}
+
+static bool append_option(struct bytes *text, const char *key, json_object *property)
+{
+    enum { INDENT = 6, COLUMNS = 90 };
+    CLEANUP(bytes_free) struct bytes type = {0};
+    json_object *description = NULL;
+    json_object_object_get_ex(property, "description", &description);
+    return append_type(&type, property) &&
+           bytes_format(text, "  %s%s%s  %s, default %s\n", tone_on(STDOUT_FILENO, TONE_BOLD), key,
+                        tone_off(STDOUT_FILENO), bytes_text(&type),
+                        member_text(property, "default")) &&
+           (description == NULL ||
+            append_wrapped(text, json_object_get_string(description), INDENT, COLUMNS - INDENT));
+}
+
+static bool append_options_of(struct bytes *text, const char *schema_text)
+{
+    CLEANUP(put_json) json_object *schema = json_tokener_parse(schema_text);
+    json_object *properties = NULL;
+    if (schema == NULL || !json_object_object_get_ex(schema, "properties", &properties) ||
+        json_object_object_length(properties) == 0) {
+        return bytes_append_text(text, "\nIt has no configuration.\n");
+    }
+    bool whole = bytes_append_text(text, "\nConfiguration (a JSON object with these keys):\n");
+    json_object_object_foreach(properties, key, property)
+    {
+        whole = whole && append_option(text, key, property);
+    }
+    return whole;
+}
+
+static bool append_languages(struct bytes *text, const struct loaded_plugin *loaded)
+{
+    if (!loaded->lists_languages) {
+        return true;
+    }
+    bool whole = bytes_append_text(text, "\nLanguages:\n");
+    for (size_t i = 0; i < loaded->language_count && whole; i++) {
+        const code_executor_language *language = loaded->languages[i];
+        CLEANUP(bytes_free) struct bytes aliases = {0};
+        for (size_t k = 0; k < language->alias_count; k++) {
+            whole =
+                whole && bytes_format(&aliases, "%s%s", k == 0 ? "" : ", ", language->aliases[k]);
+        }
+        whole = whole &&
+                bytes_format(text, "  %-12s  %-24s  %s%s\n", language->name, bytes_text(&aliases),
+                             language->runs ? "runs: " : "saved only",
+                             language->runs && language->command != NULL ? language->command : "");
+    }
+    return whole;
+}
+
+int info_command(const struct options *options)
+{
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    CLEANUP(unload) struct loaded_plugin loaded = {0};
+    if (load(options->argument, &loaded, &error) != CODE_EXECUTOR_OK) {
+        return say_error(&error);
+    }
+    if (options->json) {
+        return write_info_json(&loaded);
+    }
+    CLEANUP(bytes_free) struct bytes text = {0};
+    if (!bytes_format(&text, "%s%s%s %s: %s\n%s\n", tone_on(STDOUT_FILENO, TONE_BOLD),
+                      loaded.table->name, tone_off(STDOUT_FILENO), loaded.table->version,
+                      loaded.table->description, code_executor_plugin_path(loaded.plugin)) ||
+        !append_options_of(&text, loaded.table->config_schema) ||
+        !append_languages(&text, &loaded)) {
+        return out_of_memory();
+    }
+    return write_and_end(&text);
+}

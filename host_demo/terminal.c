@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * terminal.c: see terminal.h. Nothing is buffered: code's output is seen as it comes, and what the two
+ * streams show on one terminal keeps its order. Each stream remembers whether its last byte ended a
+ * line, so that host_demo's words never continue a line of code's output.
+ *
+ * A write waits in poll, for its stream and for an interrupt at once: a reader that has stopped
+ * reading (a pager, Ctrl-S) must not keep Ctrl-C from cancelling.
+ */
+#include "terminal.h"
+#include "filter.h"
+#include "interrupt.h"
+#include "options.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STREAMS = 3 };
+
+static struct {
+    bool is_terminal;
+    bool never_blocks; /* a regular file */
+    bool coloured;
+    bool mid_line;
+    struct filter filter;
+} streams[STREAMS];
+
+static bool quiet;
+static bool one_place; /* stdout and stderr are the same terminal, pipe or file */
+static bool has_utf8;
+static bool progress_shown;
+
+/* ------------------------------------------------------------------------------------------------
+ * What the streams are
+ * --------------------------------------------------------------------------------------------- */
+
+static void fill_standard_descriptors(void)
+{
+    /* A closed stdin or stdout stays unusable; a closed stderr drops what is said. */
+    static const int modes[STREAMS] = {O_WRONLY, O_RDONLY, O_WRONLY};
+    for (int descriptor = 0; descriptor < STREAMS; descriptor++) {
+        if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) {
+            /* The lowest free descriptor is this one. It shall pass exec as any stdin would. */
+            (void)!open("/dev/null", modes[descriptor]);
+        }
+    }
+}
+
+void terminal_open(void)
+{
+    fill_standard_descriptors();
+    setlocale(LC_CTYPE, "");
+    has_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    if (!has_utf8) {
+        setlocale(LC_CTYPE, "C.UTF-8"); /* Messages are UTF-8, whatever the terminal shows. */
+    }
+    const char *no_colour = getenv("NO_COLOR");
+    const char *kind = getenv("TERM");
+    bool colours = (no_colour == NULL || *no_colour == '\0') && kind != NULL && *kind != '\0' &&
+                   strcmp(kind, "dumb") != 0;
+    struct stat files[STREAMS] = {{0}};
+    for (int i = 0; i < STREAMS; i++) {
+        bool known = fstat(i, &files[i]) == 0;
+        streams[i].is_terminal = isatty(i) == 1;
+        streams[i].coloured = streams[i].is_terminal && colours;
+        streams[i].never_blocks = known && S_ISREG(files[i].st_mode);
+    }
+    one_place = files[1].st_dev == files[2].st_dev && files[1].st_ino == files[2].st_ino;
+}
+
+void terminal_be_quiet(void)
+{
+    quiet = true;
+}
+
+bool terminal_is_quiet(void)
+{
+    return quiet;
+}
+
+bool terminal_is(int descriptor)
+{
+    return streams[descriptor].is_terminal;
+}
+
+size_t terminal_columns(void)
+{
+    struct winsize size;
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20;
+    return known ? size.ws_col : 80;
+}
+
+const char *tone_on(int descriptor, enum tone tone)
+{
+    static const char *const codes[] = {
+        [TONE_PLAIN] = "",        [TONE_BOLD] = "\033[1m",   [TONE_DIM] = "\033[2m",
+        [TONE_RED] = "\033[31m",  [TONE_GREEN] = "\033[32m", [TONE_YELLOW] = "\033[33m",
+        [TONE_CYAN] = "\033[36m",
+    };
+    return streams[descriptor].coloured ? codes[tone] : "";
+}
+
+const char *tone_off(int descriptor)
+{
+    return streams[descriptor].coloured ? "\033[0m" : "";
+}
+
+const char *sign_arrow(void)
+{
+    return has_utf8 ? "→" : "->";
+}
+
+const char *sign_more(void)
+{
+    return has_utf8 ? "…" : "...";
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Writing
+ * --------------------------------------------------------------------------------------------- */
+
+/* Waits until DESCRIPTOR takes a PIPE_BUF of bytes. False: interrupted. */
+static bool wait_for_room(int descriptor)
+{
+    for (;;) {
+        struct pollfd events[] = {{descriptor, POLLOUT, 0}, {interrupt_descriptor(), POLLIN, 0}};
+        int ready = poll(events, 2, -1);
+        if (ready > 0 && events[0].revents != 0) {
+            return true;
+        }
+        if (ready > 0) {
+            errno = EINTR;
+            return false;
+        }
+    }
+}
+
+static bool write_all(int descriptor, const char *text, size_t length)
+{
+    /* A pipe with room takes this much without blocking; pipe(7). */
+    enum { PIECE = 4096 };
+    while (length > 0) {
+        bool wait = !streams[descriptor].never_blocks;
+        if (wait && !wait_for_room(descriptor)) {
+            return false;
+        }
+        ssize_t written = write(descriptor, text, wait && length > PIECE ? PIECE : length);
+        if (written < 0 && errno != EINTR && errno != EAGAIN) {
+            return false;
+        }
+        text += written < 0 ? 0 : written;
+        length -= written < 0 ? 0 : (size_t)written;
+    }
+    return true;
+}
+
+static void note_line_state(int descriptor, const char *text, size_t length)
+{
+    bool mid_line = text[length - 1] != '\n';
+    streams[descriptor].mid_line = mid_line;
+    if (one_place) {
+        streams[STDOUT_FILENO].mid_line = mid_line;
+        streams[STDERR_FILENO].mid_line = mid_line;
+    }
+}
+
+static void erase_progress(void)
+{
+    if (progress_shown) {
+        progress_shown = false;
+        write_all(STDERR_FILENO, "\r\033[K", 4);
+    }
+}
+
+bool terminal_write_plain(int descriptor, const char *text, size_t length)
+{
+    if (length == 0) {
+        return true;
+    }
+    erase_progress();
+    note_line_state(descriptor, text, length);
+    return write_all(descriptor, text, length);
+}
+
+bool terminal_write(int descriptor, const char *text, size_t length)
+{
+    if (!streams[descriptor].is_terminal) {
+        return terminal_write_plain(descriptor, text, length);
+    }
+    CLEANUP(bytes_free) struct bytes passed = {0};
+    if (!filter_pass(&streams[descriptor].filter, text, length, &passed)) {
+        errno = ENOMEM;
+        return false;
+    }
+    return terminal_write_plain(descriptor, bytes_text(&passed), passed.length);
+}
+
+int terminal_lost_stdout(void)
+{
+    if (errno == EPIPE) {
+        return EXIT_NOBODY_READS;
+    }
+    say_problem("The output cannot be written: %s.", strerror(errno));
+    return EXIT_HOST_FAILED;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Words
+ * --------------------------------------------------------------------------------------------- */
+
+/* Writes LINE to stderr, on a line of its own, in a tone. What cannot be written there is lost: there
+ * is nowhere to say so. */
+static void put_line(enum tone tone, const char *name, const char *line, size_t length)
+{
+    CLEANUP(bytes_free) struct bytes text = {0};
+    bool begun = !streams[STDERR_FILENO].mid_line || bytes_append_text(&text, "\n");
+    if (begun && bytes_append_text(&text, tone_on(STDERR_FILENO, tone)) &&
+        bytes_append_text(&text, name) && bytes_append(&text, line, length) &&
+        bytes_append_text(&text, tone_off(STDERR_FILENO)) && bytes_append_text(&text, "\n")) {
+        (void)terminal_write_plain(STDERR_FILENO, text.data, text.length);
+    }
+}
+
+static void put_words(enum tone tone, const char *name, const char *format, va_list arguments)
+{
+    char *words = NULL;
+    if (vasprintf(&words, format, arguments) < 0) {
+        return;
+    }
+    /* Messages may quote what code or a daemon said. */
+    CLEANUP(bytes_free) struct bytes visible = {0};
+    if (bytes_append_visible(&visible, words, strlen(words), true)) {
+        put_line(tone, name, bytes_text(&visible), visible.length);
+    }
+    free(words);
+}
+
+void say_problem(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    put_words(TONE_RED, "host_demo: ", format, arguments);
+    va_end(arguments);
+}
+
+void say_note(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!quiet) {
+        put_words(TONE_DIM, "host_demo: ", format, arguments);
+    }
+    va_end(arguments);
+}
+
+void say(enum tone tone, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    put_words(tone, "", format, arguments);
+    va_end(arguments);
+}
+
+void say_text(const struct bytes *text)
+{
+    if (streams[STDERR_FILENO].mid_line) {
+        (void)terminal_write_plain(STDERR_FILENO, "\n", 1);
+    }
+    (void)terminal_write_plain(STDERR_FILENO, bytes_text(text), text->length);
+}
+
+void say_progress(const char *what, uint64_t done, uint64_t total)
+{
+    if (quiet || !streams[STDERR_FILENO].is_terminal) {
+        return;
+    }
+    if (total > 0 && done >= total) {
+        erase_progress();
+        return;
+    }
+    CLEANUP(bytes_free) struct bytes name = {0};
+    CLEANUP(bytes_free) struct bytes line = {0};
+    bool whole = bytes_append_visible(&name, what, strlen(what), false);
+    double megabytes = 1e6;
+    if (whole && total > 0) {
+        whole = bytes_format(&line, "  %3d %%  %.1f of %.1f MB",
+                             (int)((double)done * 100 / (double)total), (double)done / megabytes,
+                             (double)total / megabytes);
+    } else if (whole && done > 0) {
+        whole = bytes_format(&line, "  %.1f MB", (double)done / megabytes);
+    }
+    /* One line: what does not fit would scroll. */
+    size_t room = terminal_columns() - 1;
+    if (!whole || line.length > room) {
+        return;
+    }
+    size_t cut = name.length > room - line.length ? room - line.length : name.length;
+    CLEANUP(bytes_free) struct bytes shown = {0};
+    if (bytes_format(&shown, "%s\r\033[K%.*s%s", streams[STDERR_FILENO].mid_line ? "\n" : "",
+                     (int)cut, bytes_text(&name), bytes_text(&line))) {
+        streams[STDERR_FILENO].mid_line = false;
+        streams[STDOUT_FILENO].mid_line = streams[STDOUT_FILENO].mid_line && !one_place;
+        (void)write_all(STDERR_FILENO, shown.data, shown.length);
+        progress_shown = true;
+    }
+}
