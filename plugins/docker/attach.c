@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attach.c: the hijacked connection; see attach.h.
+ *
+ *     send     ─▶ libcurl ─▶ socket ─▶ engine ─▶ runner's standard input
+ *     receive  ◀─ demultiplexer ◀─ buffer ◀─ libcurl ◀─ engine ◀─ runner's standard output and error
+ *
+ * libcurl makes the connection and carries the bytes (over TLS too); the request and the head of the
+ * answer are written and read here, because libcurl gives a connection away only before HTTP begins.
+ * Nothing that comes is trusted: the engine relays what a program in the container wrote, and a program
+ * that could write to the runner's standard error chooses the last words.
+ */
+#include "attach.h"
+#include "json.h"
+#include "stream.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BUFFER_SIZE      (256 * 1024)
+#define WORDS_SIZE       2048
+#define ANSWER_LIMIT_MS  30000
+#define REFUSAL_MAX      4096
+#define EXPLAIN_LIMIT_MS 1000
+
+struct attachment {
+    transport base; /* first: the session knows this part */
+    struct container *container;
+    CURL *connection;
+    int socket;
+    bool ended;
+    const char *malformed; /* why the stream cannot be read, or NULL */
+    struct demultiplexer demultiplexer;
+    char words[WORDS_SIZE]; /* the latest of standard error */
+    size_t words_length;
+    size_t begin; /* of what is in the buffer */
+    size_t end;
+    char buffer[BUFFER_SIZE];
+};
+
+/* ---- the bytes --------------------------------------------------------------------------------- */
+
+static ssize_t send_some(struct attachment *self, const void *bytes, size_t length)
+{
+    size_t sent = 0;
+    if (self->ended)
+        return TRANSPORT_END;
+    CURLcode code = curl_easy_send(self->connection, bytes, length, &sent);
+    if (code == CURLE_OK && sent > 0)
+        return (ssize_t)sent;
+    return code == CURLE_OK || code == CURLE_AGAIN ? TRANSPORT_AGAIN : TRANSPORT_END;
+}
+
+/* Fills the empty buffer: a count, or as above. */
+static ssize_t receive_some(struct attachment *self)
+{
+    size_t received = 0;
+    if (self->ended)
+        return TRANSPORT_END;
+    CURLcode code = curl_easy_recv(self->connection, self->buffer, sizeof self->buffer, &received);
+    if (code == CURLE_AGAIN)
+        return TRANSPORT_AGAIN;
+    self->begin = 0;
+    self->end = code == CURLE_OK ? received : 0;
+    self->ended = self->end == 0;
+    return self->ended ? TRANSPORT_END : (ssize_t)self->end;
+}
+
+static void keep_words(struct attachment *self, const char *bytes, size_t length)
+{
+    if (length > sizeof self->words) {
+        bytes += length - sizeof self->words;
+        length = sizeof self->words;
+    }
+    size_t room = sizeof self->words - self->words_length;
+    if (length > room) {
+        size_t dropped = length - room;
+        memmove(self->words, self->words + dropped, self->words_length - dropped);
+        self->words_length -= dropped;
+    }
+    memcpy(self->words + self->words_length, bytes, length);
+    self->words_length += length;
+}
+
+/* Moves standard output from the buffer to TO; returns how much it was. */
+static size_t distribute(struct attachment *self, char *to, size_t size)
+{
+    size_t moved = 0;
+    while (moved < size && self->begin < self->end) {
+        struct stretch stretch;
+        size_t length = self->end - self->begin;
+        if (length > size - moved)
+            length = size - moved;
+        ptrdiff_t used =
+            demultiplexer_next(&self->demultiplexer, self->buffer + self->begin, length, &stretch);
+        if (used < 0) {
+            self->malformed = "what the engine sent is not a multiplexed stream (has the "
+                              "container a terminal?)";
+            self->ended = true;
+            self->begin = self->end;
+            break;
+        }
+        self->begin += (size_t)used;
+        if (stretch.stream == STREAM_STDOUT && stretch.length > 0) {
+            memcpy(to + moved, stretch.bytes, stretch.length);
+            moved += stretch.length;
+        } else if (stretch.length > 0) {
+            keep_words(self, stretch.bytes, stretch.length);
+        }
+    }
+    return moved;
+}
+
+/* ---- the transport ----------------------------------------------------------------------------- */
+
+static ssize_t attachment_send(transport *base, const void *bytes, size_t length)
+{
+    return send_some((struct attachment *)base, bytes, length);
+}
+
+static ssize_t attachment_receive(transport *base, void *buffer, size_t size)
+{
+    struct attachment *self = (struct attachment *)base;
+    for (;;) {
+        size_t moved = distribute(self, buffer, size);
+        if (moved > 0)
+            return (ssize_t)moved;
+        ssize_t received = receive_some(self);
+        if (received <= 0)
+            return received;
+    }
+}
+
+/* Only the descriptor is looked at, which never changes: another thread may be in send or receive. What
+ * libcurl holds back of a TLS record cannot be missed, as receive reads until it finds nothing. */
+static void attachment_wait(transport *base, bool for_sending, int wake_fd, int timeout_ms)
+{
+    struct attachment *self = (struct attachment *)base;
+    struct pollfd watched[2] = {
+        {.fd = self->socket, .events = for_sending ? POLLOUT : POLLIN},
+        {.fd = wake_fd, .events = POLLIN},
+    };
+    poll(watched, 2, timeout_ms);
+}
+
+/* The last words as one line. */
+static void quote_words(const struct attachment *self, char *line, size_t size)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < self->words_length && length + 1 < size; i++) {
+        unsigned char byte = (unsigned char)self->words[i];
+        if (byte == '\n' || byte == '\r')
+            byte = ' ';
+        line[length++] = byte < ' ' || byte == 0x7f ? '?' : (char)byte;
+    }
+    while (length > 0 && line[length - 1] == ' ')
+        length--;
+    line[length] = '\0';
+}
+
+static void attachment_explain(transport *base, code_executor_error *error)
+{
+    struct attachment *self = (struct attachment *)base;
+    struct container *container = self->container;
+    char end[256], words[WORDS_SIZE + 1];
+    if (self->malformed) {
+        error_set(error, CODE_EXECUTOR_PROTOCOL, "container %s: %s", container->name,
+                  self->malformed);
+        return;
+    }
+    int cancel_fd = container->engine->cancel_fd;
+    container->engine->cancel_fd = -1;
+    int32_t status = container_await_end(container, EXPLAIN_LIMIT_MS, error);
+    container->engine->cancel_fd = cancel_fd;
+    if (status != CODE_EXECUTOR_OK) {
+        error_prefix(error, status, "container %s is lost: ", container->name);
+        return;
+    }
+    if (container->ended)
+        container_describe_end(container, end, sizeof end);
+    else
+        snprintf(end, sizeof end, "no longer answers: the engine closed the connection to it");
+    error_set(error, CODE_EXECUTOR_LOST, "container %s %s", container->name, end);
+    if (container->end_words[0])
+        error_append(error, CODE_EXECUTOR_LOST, ". The engine says: %s", container->end_words);
+    quote_words(self, words, sizeof words);
+    if (words[0])
+        error_append(error, CODE_EXECUTOR_LOST, ". Its last words: %s", words);
+}
+
+static void attachment_close(transport *base)
+{
+    struct attachment *self = (struct attachment *)base;
+    http_disconnect(self->container->engine->http, self->connection);
+    free(self);
+}
+
+/* fork_guard.h has closed the socket. */
+static void attachment_forget(transport *base)
+{
+    (void)base;
+}
+
+static const struct transport_operations operations = {
+    .send = attachment_send,
+    .receive = attachment_receive,
+    .wait = attachment_wait,
+    .explain = attachment_explain,
+    .close = attachment_close,
+    .forget = attachment_forget,
+};
+
+/* ---- the handshake ----------------------------------------------------------------------------- */
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Until the socket is ready, the launch is cancelled, or the time is up. */
+static int32_t wait_for_engine(struct attachment *self, bool for_sending, int64_t deadline_ms,
+                               code_executor_error *error)
+{
+    struct pollfd watched[2] = {
+        {.fd = self->socket, .events = for_sending ? POLLOUT : POLLIN},
+        {.fd = self->container->engine->cancel_fd, .events = POLLIN},
+    };
+    int64_t left = deadline_ms - now_ms();
+    if (left <= 0)
+        return error_set(error, CODE_EXECUTOR_TIMED_OUT,
+                         "the Docker engine has not answered the request to attach for %d s",
+                         ANSWER_LIMIT_MS / 1000);
+    if (poll(watched, 2, (int)left) > 0 && watched[1].revents)
+        return error_set(error, CODE_EXECUTOR_CANCELLED, "cancelled");
+    return CODE_EXECUTOR_OK;
+}
+
+static int32_t broken(struct attachment *self, code_executor_error *error)
+{
+    return error_set(error, CODE_EXECUTOR_LOST,
+                     "the Docker engine at %s broke off the connection when attaching to %s",
+                     self->container->engine->endpoint->address, self->container->name);
+}
+
+static int32_t send_request(struct attachment *self, int64_t deadline_ms,
+                            code_executor_error *error)
+{
+    char request[512];
+    int length = snprintf(request, sizeof request,
+                          "POST /v%s/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1"
+                          "&logs=0&detachKeys= HTTP/1.1\r\n"
+                          "Host: docker\r\n"
+                          "Content-Type: text/plain\r\n"
+                          "Content-Length: 0\r\n"
+                          "Connection: Upgrade\r\n"
+                          "Upgrade: tcp\r\n\r\n",
+                          self->container->engine->version, self->container->id);
+    for (int sent = 0; sent < length;) {
+        ssize_t count = send_some(self, request + sent, (size_t)(length - sent));
+        if (count == TRANSPORT_END)
+            return broken(self, error);
+        sent += (int)count;
+        int32_t status = CODE_EXECUTOR_OK;
+        if (count == TRANSPORT_AGAIN)
+            status = wait_for_engine(self, true, deadline_ms, error);
+        if (status != CODE_EXECUTOR_OK)
+            return status;
+    }
+    return CODE_EXECUTOR_OK;
+}
+
+/* At least one byte into the buffer. */
+static int32_t read_more(struct attachment *self, int64_t deadline_ms, code_executor_error *error)
+{
+    for (;;) {
+        ssize_t count = receive_some(self);
+        if (count > 0)
+            return CODE_EXECUTOR_OK;
+        if (count == TRANSPORT_END)
+            return broken(self, error);
+        int32_t status = wait_for_engine(self, false, deadline_ms, error);
+        if (status != CODE_EXECUTOR_OK)
+            return status;
+    }
+}
+
+static int32_t read_head(struct attachment *self, struct response_head *head, int64_t deadline_ms,
+                         code_executor_error *error)
+{
+    for (;;) {
+        int32_t status = read_more(self, deadline_ms, error);
+        if (status != CODE_EXECUTOR_OK)
+            return status;
+        size_t taken = 0;
+        enum head_progress progress = response_head_feed(head, self->buffer, self->end, &taken);
+        self->begin = taken;
+        if (progress == HEAD_COMPLETE)
+            return CODE_EXECUTOR_OK;
+        if (progress == HEAD_MALFORMED)
+            return error_set(error, CODE_EXECUTOR_PROTOCOL,
+                             "the Docker engine at %s answered the request to attach with "
+                             "something other than HTTP",
+                             self->container->engine->endpoint->address);
+    }
+}
+
+/* The body of a refusal, as much of it as comes. */
+static void read_refusal(struct attachment *self, const struct response_head *head,
+                         struct answer *answer, int64_t deadline_ms)
+{
+    char body[REFUSAL_MAX];
+    size_t length = 0;
+    size_t wanted = sizeof body - 1;
+    if (head->content_length >= 0 && (size_t)head->content_length < wanted)
+        wanted = (size_t)head->content_length;
+    while (length < wanted) {
+        size_t part = self->end - self->begin;
+        if (part > wanted - length)
+            part = wanted - length;
+        memcpy(body + length, self->buffer + self->begin, part);
+        self->begin += part;
+        length += part;
+        if (length < wanted && read_more(self, deadline_ms, NULL) != CODE_EXECUTOR_OK)
+            break;
+    }
+    body[length] = '\0';
+    answer_read(answer, head->status, body);
+}
+
+static int32_t shake_hands(struct attachment *self, bool *too_early, code_executor_error *error)
+{
+    int64_t deadline_ms = now_ms() + ANSWER_LIMIT_MS;
+    struct response_head head = {.length = 0};
+    int32_t status = send_request(self, deadline_ms, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = read_head(self, &head, deadline_ms, error);
+    if (status != CODE_EXECUTOR_OK || head.status == 101 || head.status == 200)
+        return status;
+    struct answer CLEANUP_ANSWER answer = {0};
+    read_refusal(self, &head, &answer, deadline_ms);
+    *too_early = answer.status == 409 && !self->container->started;
+    return engine_refusal(self->container->engine, &answer, "attach to the container", error);
+}
+
+int32_t attach_open(struct container *container, transport **opened, code_executor_error *error)
+{
+    *opened = NULL;
+    bool too_early = false;
+    struct attachment *self = malloc(sizeof *self);
+    if (!self)
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    memset(self, 0, offsetof(struct attachment, buffer));
+    self->base.operations = &operations;
+    self->container = container;
+    http_patience patience = {container->engine->cancel_fd, ANSWER_LIMIT_MS};
+    int32_t status = http_connect(container->engine->http, patience, &self->connection, error);
+    if (status != CODE_EXECUTOR_OK) {
+        free(self);
+        return status;
+    }
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    curl_easy_getinfo(self->connection, CURLINFO_ACTIVESOCKET, &socket);
+    self->socket = (int)socket;
+    status = shake_hands(self, &too_early, error);
+    if (status != CODE_EXECUTOR_OK) {
+        attachment_close(&self->base);
+        return too_early ? error_clear(error) : status;
+    }
+    *opened = &self->base;
+    return CODE_EXECUTOR_OK;
+}

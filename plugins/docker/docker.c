@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker.c: the executor whose code runs in a Docker container.
+ *
+ * Theory of operation. There are three processes and one wire:
+ *
+ *     host ── libcurl ── engine's socket ── dockerd ── pipes ── runner (PID 1 of the container)
+ *      session                 the hijacked attach stream          └─ supervisor ─ python, sh …
+ *
+ * The container's entry point is the runner, the same program that every executor uses, mounted
+ * read-only from a volume of the engine (runner_volume.h). The engine hands its standard streams over
+ * the connection of an attach request (attach.h), and the session's frames travel on it: a block costs
+ * what a process costs, not what an exec through the engine does.
+ *
+ * The stream is also the leash. Standard input is opened once (StdinOnce): when the connection closes,
+ * because of stop or because the host died in whatever way, the runner sees end-of-file, kills all that
+ * it started and exits; the engine then removes the container. Nothing else has to work for that.
+ *
+ * A second connection stays open beside it with the engine's /wait (container.h), which tells the exit
+ * code even of a container that is gone. No thread reads either of them in between; who needs an
+ * answer waits for it.
+ *
+ *     docker.c         the launcher: configuration, launch, shut_down, describe; the plugin itself
+ *     start.c          the steps from configuration to a running container
+ *     container.h      one container: create, watch, start, kill, remove
+ *     container_body.h what the engine is asked to make
+ *     runner_volume.h  the runner, where every container finds it
+ *     image.h          pulling
+ *     sweep.h labels.h what dead hosts left, and how it is known
+ *     attach.h stream.h the wire
+ *     engine.h http.h endpoint.h wakeup_pair.h  the API, HTTP, the address, libcurl's descriptors
+ *     schema.h         the configuration's keys
+ *
+ * Invariants. What a launch has made is removed when it fails, at whichever step, and what a dead host
+ * could not remove carries labels by which the next start does. One thread at a time uses the engine:
+ * that of launch, of shut_down, or, in between, the one that asks the transport why it ended. No request
+ * is without a limit in time, and every one of a launch ends when it is cancelled.
+ */
+#include "docker.h"
+#include "config.h"
+#include "json.h"
+#include "schema.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How long the runner may take to exit and the engine to clear up behind it. */
+#define END_LIMIT_MS  1500
+#define LOST_LIMIT_MS 300
+#define KILL_LIMIT_MS 10000
+
+/* ---- configure --------------------------------------------------------------------------------- */
+
+static void docker_destroy(void *state)
+{
+    struct docker *docker = state;
+    if (!docker)
+        return;
+    endpoint_clear(&docker->endpoint);
+    json_object_put(docker->config);
+    free(docker->bind_dir);
+    pthread_mutex_destroy(&docker->lock);
+    free(docker);
+}
+
+/* The path names a folder of the engine's machine, so only its form can be seen to here. */
+static int32_t take_bind_dir(struct docker *docker, code_executor_error *error)
+{
+    const char *given = config_string(docker->config, "bind_dir");
+    if (!given)
+        return CODE_EXECUTOR_OK;
+    char *current = given[0] == '/' ? strdup("") : getcwd(NULL, 0);
+    if (!current)
+        return error_set_errno(error, CODE_EXECUTOR_IO, errno,
+                               "bind_dir is relative, and the current folder has no path");
+    int length = asprintf(&docker->bind_dir, "%s%s%s", current, given[0] == '/' ? "" : "/", given);
+    free(current);
+    if (length < 0) {
+        docker->bind_dir = NULL;
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    }
+    return CODE_EXECUTOR_OK;
+}
+
+static int32_t docker_configure(const launch_context *context, json_object *config, void **state,
+                                code_executor_error *error)
+{
+    (void)context;
+    *state = NULL;
+    struct docker *docker = calloc(1, sizeof *docker);
+    if (!docker)
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    pthread_mutex_init(&docker->lock, NULL);
+    docker->config = json_object_get(config);
+    docker->auto_remove = config_boolean(config, "auto_remove");
+    docker->stop_container = config_boolean(config, "stop_container");
+    int32_t status =
+        endpoint_choose(config_string(config, "docker_host"), &docker->endpoint, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = take_bind_dir(docker, error);
+    if (status == CODE_EXECUTOR_OK && !labels_random_id(docker->id))
+        status = error_set(error, CODE_EXECUTOR_IO, "the system has no random numbers to give");
+    if (status != CODE_EXECUTOR_OK) {
+        docker_destroy(docker);
+        return status;
+    }
+    *state = docker;
+    return CODE_EXECUTOR_OK;
+}
+
+/* ---- launch ------------------------------------------------------------------------------------ */
+
+static void show(struct docker *docker)
+{
+    pthread_mutex_lock(&docker->lock);
+    memcpy(docker->shown_version, docker->engine->version, sizeof docker->shown_version);
+    memcpy(docker->shown_server, docker->engine->server, sizeof docker->shown_server);
+    memcpy(docker->shown_id, docker->container.id, sizeof docker->shown_id);
+    memcpy(docker->shown_name, docker->container.name, sizeof docker->shown_name);
+    pthread_mutex_unlock(&docker->lock);
+}
+
+static int32_t docker_launch(void *state, const launch_context *context, launched *result,
+                             code_executor_error *error)
+{
+    struct docker *docker = state;
+    int32_t status = engine_open(&docker->endpoint, context->cancel_fd, &docker->engine, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    status = start_container(docker, context, &result->transport, error);
+    if (status == CODE_EXECUTOR_OK) {
+        result->folder = strdup("/workspace");
+        result->keep_ptrace = docker->keep_ptrace;
+        result->binds_work_dir = docker->bind_dir == NULL;
+        if (!result->folder) {
+            result->transport->operations->close(result->transport);
+            status = error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+        }
+    }
+    if (status != CODE_EXECUTOR_OK) {
+        start_undo(docker);
+        engine_close(docker->engine);
+        docker->engine = NULL;
+        return status;
+    }
+    if (docker->keep_ptrace)
+        launch_log(context, CODE_EXECUTOR_LOG_WARNING,
+                   "cap_add gives the code CAP_SYS_PTRACE: as root it can forge results");
+    docker->engine->cancel_fd = -1;
+    show(docker);
+    return CODE_EXECUTOR_OK;
+}
+
+/* ---- shut_down --------------------------------------------------------------------------------- */
+
+static void leave(struct docker *docker)
+{
+    memcpy(docker->left_id, docker->container.id, sizeof docker->left_id);
+    memcpy(docker->left_name, docker->container.name, sizeof docker->left_name);
+}
+
+/* The runner is exiting, as its input has ended; where it does not (a paused container), it is killed. */
+static int32_t end_container(struct docker *docker, bool lost, code_executor_error *error)
+{
+    struct container *container = &docker->container;
+    int32_t status = container_await_end(container, lost ? LOST_LIMIT_MS : END_LIMIT_MS, error);
+    if (status != CODE_EXECUTOR_OK)
+        return error_prefix(error, status, "container %s is not cleared up: ", container->name);
+    if (docker->auto_remove)
+        return container->ended ? CODE_EXECUTOR_OK : container_remove(container, error);
+    if (!container->ended)
+        status = container_kill(container, error);
+    return status == CODE_EXECUTOR_OK ? container_await_end(container, KILL_LIMIT_MS, error)
+                                      : status;
+}
+
+static int32_t docker_shut_down(void *state, const launch_context *context, bool lost,
+                                code_executor_error *error)
+{
+    struct docker *docker = state;
+    int32_t status = CODE_EXECUTOR_OK;
+    (void)context;
+    if (docker->stop_container)
+        status = end_container(docker, lost, error);
+    if (!docker->stop_container || !docker->auto_remove || status != CODE_EXECUTOR_OK)
+        leave(docker);
+    container_let_go(&docker->container);
+    engine_close(docker->engine);
+    docker->engine = NULL;
+    return status;
+}
+
+/* ---- describe ---------------------------------------------------------------------------------- */
+
+static bool describe_engine(struct docker *docker, bool started, json_object *description)
+{
+    json_object *engine = json_put_object(description, "engine");
+    bool whole = engine && json_put_string(engine, "host", docker->endpoint.address);
+    pthread_mutex_lock(&docker->lock);
+    if (whole && docker->shown_version[0])
+        whole = json_put_string(engine, "api_version", docker->shown_version) &&
+                json_put_string(engine, "server", docker->shown_server);
+    json_object *container = whole && started ? json_put_object(description, "container") : NULL;
+    if (container)
+        whole = json_put_string(container, "id", docker->shown_id) &&
+                json_put_string(container, "name", docker->shown_name);
+    pthread_mutex_unlock(&docker->lock);
+    return whole;
+}
+
+static void describe_limits(struct docker *docker, json_object *description)
+{
+    static const char *const keys[] = {"memory", "cpus", "pids_limit", "network", "read_only"};
+    json_object *limits = json_put_object(description, "limits");
+    for (size_t i = 0; limits && i < sizeof keys / sizeof keys[0]; i++)
+        json_object_object_add(limits, keys[i],
+                               json_object_get(config_value(docker->config, keys[i])));
+}
+
+static void docker_describe(void *state, bool started, json_object *description)
+{
+    struct docker *docker = state;
+    const char *user = config_string(docker->config, "user");
+    char isolation[512];
+    snprintf(isolation, sizeof isolation,
+             "a Docker container of %s%s%s: namespaces and cgroups of its own, the kernel of the "
+             "engine's machine",
+             config_string(docker->config, "image"), user ? ", user " : "", user ? user : "");
+    json_put_string(description, "isolation", isolation);
+    json_put_string(description, "image", config_string(docker->config, "image"));
+    if (docker->bind_dir)
+        json_put_string(description, "bind_dir", docker->bind_dir);
+    describe_engine(docker, started, description);
+    describe_limits(docker, description);
+}
+
+/* ---- the plugin -------------------------------------------------------------------------------- */
+
+static const commandline_launcher docker_launcher = {
+    .default_work_dir = ".",
+    .configure = docker_configure,
+    .launch = docker_launch,
+    .shut_down = docker_shut_down,
+    .describe = docker_describe,
+    .destroy = docker_destroy,
+};
+
+CODE_EXECUTOR_COMMANDLINE_PLUGIN(docker_launcher, "docker", CODE_EXECUTOR_PROJECT_VERSION,
+                                 "Runs code in a Docker container", DOCKER_SCHEMA);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker.h: what an instance of the docker executor is; shared by docker.c and start.c.
+ */
+#ifndef CODE_EXECUTOR_DOCKER_H
+#define CODE_EXECUTOR_DOCKER_H
+
+#include "commandline.h"
+#include "container.h"
+#include "endpoint.h"
+#include "labels.h"
+#include "runner_volume.h"
+#include <pthread.h>
+
+struct docker {
+    /* Fixed by configure. */
+    json_object *config;
+    struct endpoint endpoint;
+    char *bind_dir; /* absolute; NULL: the workspace */
+    bool auto_remove;
+    bool stop_container;
+    char id[INSTANCE_ID_SIZE];
+
+    /* Found out by the first launch that needs it. */
+    struct runner_volume volume;
+    bool volume_known;
+    bool runner_seen; /* in the volume, whole */
+    char user[32];    /* what "auto" means; empty: not known yet */
+
+    /* While it is up. */
+    struct engine *engine;
+    struct container container;
+    bool keep_ptrace;
+
+    /* The container of an earlier launch that was left where it is, by stop_container or auto_remove;
+     * else empty. */
+    char left_id[CONTAINER_ID_SIZE];
+    char left_name[256];
+
+    /* For describe, which may come at any time. */
+    pthread_mutex_t lock;
+    char shown_version[16];
+    char shown_server[128];
+    char shown_id[CONTAINER_ID_SIZE];
+    char shown_name[256];
+};
+
+/*
+ * Brings a container up on docker->engine: docker->container, and *TRANSPORT to the runner in it. What
+ * this has made when it fails is removed by start_undo.
+ */
+int32_t start_container(struct docker *docker, const launch_context *context, transport **transport,
+                        code_executor_error *error);
+
+/* Removes what a start that failed has made, as far as it came; the engine stays open. */
+void start_undo(struct docker *docker);
+
+#endif /* CODE_EXECUTOR_DOCKER_H */

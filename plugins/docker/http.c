@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http.c: requests to the engine by libcurl; see http.h.
+ *
+ * One multi handle carries everything, so that connections are shared and one poll watches the answer
+ * and the caller's cancel descriptor together. A transfer is one easy handle in it. libcurl is told to
+ * leave the process alone: no signals, no proxies from the environment, its sockets from fork_guard.h.
+ */
+#include "http.h"
+#include "fork_guard.h"
+#include "wakeup_pair.h"
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#define CONNECT_TIMEOUT_MS 10000L
+#define HEAD_MAX           (64 * 1024)
+#define BODY_MAX           (16 * 1024 * 1024)
+#define IDLE_CONNECTIONS   2L
+
+struct http_client {
+    CURLM *multi;
+    struct wakeup_pair wakeup_pair;
+    const struct endpoint *endpoint;
+};
+
+struct http_transfer {
+    http_client *client;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct printbuf *head;
+    struct printbuf *body;
+    bool (*on_data)(void *user_data, const char *bytes, size_t length);
+    void *user_data;
+    bool head_done;
+    bool too_long;
+    bool done;
+    CURLcode result;
+    int64_t heard_ms; /* when the last byte came */
+};
+
+/* ---- the client -------------------------------------------------------------------------------- */
+
+/* Older libcurls count their users without a lock. */
+static pthread_mutex_t global_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool library_enter(void)
+{
+    pthread_mutex_lock(&global_lock);
+    CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
+    pthread_mutex_unlock(&global_lock);
+    return code == CURLE_OK;
+}
+
+static void library_leave(void)
+{
+    pthread_mutex_lock(&global_lock);
+    curl_global_cleanup();
+    pthread_mutex_unlock(&global_lock);
+}
+
+int32_t http_client_new(const struct endpoint *endpoint, http_client **client,
+                        code_executor_error *error)
+{
+    *client = NULL;
+    http_client *made = calloc(1, sizeof *made);
+    if (!made || !library_enter()) {
+        free(made);
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    }
+    made->endpoint = endpoint;
+    made->multi = wakeup_pair_guard(&made->wakeup_pair);
+    if (!made->multi) {
+        http_client_free(made);
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory or descriptors");
+    }
+    curl_multi_setopt(made->multi, CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS);
+    *client = made;
+    return CODE_EXECUTOR_OK;
+}
+
+void http_client_free(http_client *client)
+{
+    if (!client)
+        return;
+    if (client->multi) {
+        wakeup_pair_release(&client->wakeup_pair);
+        curl_multi_cleanup(client->multi);
+    }
+    library_leave();
+    free(client);
+}
+
+/* ---- what libcurl calls ------------------------------------------------------------------------ */
+
+static curl_socket_t open_socket(void *user_data, curlsocktype purpose,
+                                 struct curl_sockaddr *address)
+{
+    (void)user_data;
+    (void)purpose;
+    return fork_guard_socket(address->family, address->socktype, address->protocol);
+}
+
+static int close_socket(void *user_data, curl_socket_t socket)
+{
+    (void)user_data;
+    fork_guard_close(socket);
+    return 0;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool append(struct printbuf *buffer, const char *bytes, size_t length, size_t most)
+{
+    return (size_t)printbuf_length(buffer) + length <= most &&
+           printbuf_memappend(buffer, bytes, (int)length) >= 0;
+}
+
+static size_t take_header(char *bytes, size_t size, size_t count, void *user_data)
+{
+    http_transfer *transfer = user_data;
+    size_t length = size * count;
+    transfer->heard_ms = now_ms();
+    if (length == 2 && memcmp(bytes, "\r\n", 2) == 0 && http_status(transfer) >= 200)
+        transfer->head_done = true;
+    if (!append(transfer->head, bytes, length, HEAD_MAX)) {
+        transfer->too_long = true;
+        return 0;
+    }
+    return length;
+}
+
+static size_t take_body(char *bytes, size_t size, size_t count, void *user_data)
+{
+    http_transfer *transfer = user_data;
+    size_t length = size * count;
+    transfer->heard_ms = now_ms();
+    transfer->head_done = true;
+    if (transfer->on_data && http_status(transfer) / 100 == 2)
+        return transfer->on_data(transfer->user_data, bytes, length) ? length : 0;
+    if (!append(transfer->body, bytes, length, BODY_MAX)) {
+        transfer->too_long = true;
+        return 0;
+    }
+    return length;
+}
+
+/* ---- transfers --------------------------------------------------------------------------------- */
+
+/* What every handle is told, whatever it carries. */
+static CURL *new_handle(http_client *client, const char *path)
+{
+    CURL *easy = curl_easy_init();
+    struct printbuf *url = printbuf_new();
+    if (easy && url && printbuf_strappend(url, "") >= 0 &&
+        sprintbuf(url, "%s%s", client->endpoint->base_url, path) >= 0 &&
+        curl_easy_setopt(easy, CURLOPT_URL, url->buf) == CURLE_OK &&
+        curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, client->endpoint->socket_path) ==
+            CURLE_OK) {
+        curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+        curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+        curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+        curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+        curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+    } else if (easy) {
+        curl_easy_cleanup(easy);
+        easy = NULL;
+    }
+    if (url)
+        printbuf_free(url);
+    return easy;
+}
+
+static bool add_header(struct curl_slist **headers, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(*headers, line);
+    if (longer)
+        *headers = longer;
+    return longer != NULL;
+}
+
+static bool set_headers(http_transfer *transfer, const http_request *request)
+{
+    char type[128];
+    snprintf(type, sizeof type, "Content-Type: %s",
+             request->content_type ? request->content_type : "application/json");
+    return add_header(&transfer->headers, "Expect:") && add_header(&transfer->headers, type) &&
+           (!request->header || add_header(&transfer->headers, request->header)) &&
+           curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers) == CURLE_OK;
+}
+
+static bool set_request(http_transfer *transfer, const http_request *request)
+{
+    CURL *easy = transfer->easy;
+    if (strcmp(request->method, "HEAD") == 0) {
+        curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    } else if (strcmp(request->method, "GET") != 0) {
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_length);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body ? request->body : "");
+        if (curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method) != CURLE_OK)
+            return false;
+    }
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+    return set_headers(transfer, request);
+}
+
+int32_t http_begin(http_client *client, const http_request *request, http_transfer **transfer,
+                   code_executor_error *error)
+{
+    *transfer = NULL;
+    http_transfer *begun = calloc(1, sizeof *begun);
+    if (begun) {
+        begun->client = client;
+        begun->on_data = request->on_data;
+        begun->user_data = request->user_data;
+        begun->heard_ms = now_ms();
+        begun->head = printbuf_new();
+        begun->body = printbuf_new();
+        begun->easy = new_handle(client, request->path);
+    }
+    if (!begun || !begun->head || !begun->body || !begun->easy || !set_request(begun, request) ||
+        curl_multi_add_handle(client->multi, begun->easy) != CURLM_OK) {
+        http_end(begun);
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    }
+    int running = 0;
+    curl_multi_perform(client->multi, &running); /* a local socket takes the request at once */
+    *transfer = begun;
+    return CODE_EXECUTOR_OK;
+}
+
+void http_end(http_transfer *transfer)
+{
+    if (!transfer)
+        return;
+    if (transfer->easy) {
+        curl_multi_remove_handle(transfer->client->multi, transfer->easy);
+        curl_easy_cleanup(transfer->easy);
+    }
+    curl_slist_free_all(transfer->headers);
+    if (transfer->head)
+        printbuf_free(transfer->head);
+    if (transfer->body)
+        printbuf_free(transfer->body);
+    free(transfer);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------- */
+
+/* What happened to a handle that has ended; OK when it got an answer. */
+static int32_t translate(http_client *client, CURL *easy, CURLcode code, code_executor_error *error)
+{
+    long os_error = 0;
+    curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
+    switch (code) {
+    case CURLE_OK:
+        return CODE_EXECUTOR_OK;
+    case CURLE_OUT_OF_MEMORY:
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+        return endpoint_unreachable(client->endpoint, (int)os_error, curl_easy_strerror(code),
+                                    error);
+    case CURLE_OPERATION_TIMEDOUT:
+        return endpoint_unreachable(client->endpoint, 0, "no connection came about in 10 s", error);
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_HTTP2:
+        return error_set(error, CODE_EXECUTOR_PROTOCOL,
+                         "what listens at %s (from %s) is no Docker engine: it does not speak HTTP",
+                         client->endpoint->address, client->endpoint->origin);
+    default:
+        return error_set(error, CODE_EXECUTOR_LOST,
+                         "the connection to the Docker engine at %s broke off (%s): was the engine "
+                         "stopped or restarted?",
+                         client->endpoint->address, curl_easy_strerror(code));
+    }
+}
+
+static void note_ends(http_client *client)
+{
+    int left = 0;
+    for (CURLMsg *message; (message = curl_multi_info_read(client->multi, &left));) {
+        http_transfer *transfer = NULL;
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        CURLcode result = message->data.result;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
+        if (transfer) {
+            transfer->done = true;
+            transfer->result = result;
+        }
+    }
+}
+
+static bool is_readable(int descriptor)
+{
+    struct pollfd one = {.fd = descriptor, .events = POLLIN};
+    return descriptor >= 0 && poll(&one, 1, 0) > 0;
+}
+
+static int32_t wait_for_news(http_client *client, http_patience patience, int64_t heard_ms,
+                             code_executor_error *error)
+{
+    int64_t left = 3600 * 1000;
+    if (is_readable(patience.cancel_fd))
+        return error_set(error, CODE_EXECUTOR_CANCELLED, "cancelled");
+    if (patience.limit_ms > 0) {
+        left = heard_ms + patience.limit_ms - now_ms();
+        if (left <= 0)
+            return error_set(error, CODE_EXECUTOR_TIMED_OUT,
+                             "the Docker engine at %s has not answered for %d s: is it hung?",
+                             client->endpoint->address, (patience.limit_ms + 999) / 1000);
+    }
+    struct curl_waitfd cancel = {.fd = patience.cancel_fd, .events = CURL_WAIT_POLLIN};
+    curl_multi_poll(client->multi, &cancel, patience.cancel_fd >= 0 ? 1 : 0, (int)left, NULL);
+    return CODE_EXECUTOR_OK;
+}
+
+static int32_t await(http_transfer *transfer, bool head, http_patience patience,
+                     code_executor_error *error)
+{
+    http_client *client = transfer->client;
+    int64_t began_ms = now_ms();
+    for (;;) {
+        int running = 0;
+        curl_multi_perform(client->multi, &running);
+        note_ends(client);
+        if (transfer->too_long)
+            return error_set(error, CODE_EXECUTOR_PROTOCOL,
+                             "the Docker engine at %s sent an answer without end",
+                             client->endpoint->address);
+        if (transfer->done)
+            return translate(client, transfer->easy, transfer->result, error);
+        if (head && transfer->head_done)
+            return CODE_EXECUTOR_OK;
+        int64_t heard_ms = transfer->heard_ms > began_ms ? transfer->heard_ms : began_ms;
+        int32_t status = wait_for_news(client, patience, heard_ms, error);
+        if (status != CODE_EXECUTOR_OK)
+            return status;
+    }
+}
+
+int32_t http_await_head(http_transfer *transfer, http_patience patience, code_executor_error *error)
+{
+    return await(transfer, true, patience, error);
+}
+
+int32_t http_await(http_transfer *transfer, http_patience patience, code_executor_error *error)
+{
+    return await(transfer, false, patience, error);
+}
+
+/* ---- the answer -------------------------------------------------------------------------------- */
+
+long http_status(const http_transfer *transfer)
+{
+    long status = 0;
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+
+bool http_header(const http_transfer *transfer, const char *name, char *value, size_t size)
+{
+    size_t name_length = strlen(name);
+    const char *line = transfer->head->buf;
+    for (const char *end; (end = strstr(line, "\r\n")); line = end + 2) {
+        if (strncasecmp(line, name, name_length) != 0 || line[name_length] != ':')
+            continue;
+        const char *begin = line + name_length + 1;
+        begin += strspn(begin, " \t");
+        size_t length = (size_t)(end - begin);
+        if (length >= size)
+            return false;
+        memcpy(value, begin, length);
+        value[length] = '\0';
+        return true;
+    }
+    return false;
+}
+
+const char *http_body(const http_transfer *transfer, size_t *length)
+{
+    if (length)
+        *length = (size_t)printbuf_length(transfer->body);
+    return transfer->body->buf;
+}
+
+/* ---- connections ------------------------------------------------------------------------------- */
+
+/* The handle stays in the multi handle: libcurl closes a connection whose handle is taken out. */
+int32_t http_connect(http_client *client, http_patience patience, CURL **connection,
+                     code_executor_error *error)
+{
+    http_transfer transfer = {.client = client, .easy = new_handle(client, "/")};
+    *connection = NULL;
+    if (!transfer.easy)
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    curl_easy_setopt(transfer.easy, CURLOPT_CONNECT_ONLY, 1L);
+    curl_easy_setopt(transfer.easy, CURLOPT_PRIVATE, &transfer);
+    int32_t status = CODE_EXECUTOR_OK;
+    if (curl_multi_add_handle(client->multi, transfer.easy) != CURLM_OK)
+        status = error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    else
+        status = await(&transfer, false, patience, error);
+    curl_easy_setopt(transfer.easy, CURLOPT_PRIVATE, NULL);
+    if (status != CODE_EXECUTOR_OK) {
+        http_disconnect(client, transfer.easy);
+        return status;
+    }
+    *connection = transfer.easy;
+    return CODE_EXECUTOR_OK;
+}
+
+void http_disconnect(http_client *client, CURL *connection)
+{
+    curl_multi_remove_handle(client->multi, connection);
+    curl_easy_cleanup(connection);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * runner_volume.c: names, checks and fills the volume; see runner_volume.h.
+ */
+#include "runner_volume.h"
+#include "json.h"
+#include "labels.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define VOLUME_PREFIX   "code-executor-runner-"
+#define RUNNER_SIZE_MAX (64 * 1024 * 1024)
+#define TAR_BLOCK       512
+
+/* ---- the runner's file ------------------------------------------------------------------------- */
+
+struct file {
+    char *bytes;
+    size_t size;
+};
+
+static void file_clear(struct file *file)
+{
+    free(file->bytes);
+}
+
+#define CLEANUP_FILE __attribute__((cleanup(file_clear)))
+
+static int32_t read_all(int descriptor, const char *path, struct file *file,
+                        code_executor_error *error)
+{
+    struct stat status;
+    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 ||
+        status.st_size > RUNNER_SIZE_MAX)
+        return error_set(error, CODE_EXECUTOR_IO, "the runner program at %s is no program", path);
+    file->bytes = malloc((size_t)status.st_size);
+    if (!file->bytes)
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    while (file->size < (size_t)status.st_size) {
+        ssize_t count =
+            read(descriptor, file->bytes + file->size, (size_t)status.st_size - file->size);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return error_set_errno(error, CODE_EXECUTOR_IO, count < 0 ? errno : EIO,
+                                   "cannot read the runner program at %s", path);
+        file->size += (size_t)count;
+    }
+    return CODE_EXECUTOR_OK;
+}
+
+static int32_t read_runner(const char *path, struct file *file, code_executor_error *error)
+{
+    *file = (struct file){0};
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return error_set_errno(error, errno == ENOENT ? CODE_EXECUTOR_NOT_FOUND : CODE_EXECUTOR_IO,
+                               errno,
+                               "cannot read the runner program at %s, which is installed beside "
+                               "the plugin",
+                               path);
+    int32_t status = read_all(descriptor, path, file, error);
+    close(descriptor);
+    return status;
+}
+
+int32_t runner_volume_find(const char *path, struct runner_volume *volume,
+                           code_executor_error *error)
+{
+    struct file CLEANUP_FILE file;
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned length = 0;
+    int32_t status = read_runner(path, &file, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    if (EVP_Digest(file.bytes, file.size, digest, &length, EVP_sha256(), NULL) != 1)
+        return error_set(error, CODE_EXECUTOR_INTERNAL, "cannot compute a SHA-256 digest");
+    strcpy(volume->name, VOLUME_PREFIX);
+    for (size_t i = 0; i < 16; i++)
+        snprintf(volume->name + strlen(VOLUME_PREFIX) + 2 * i, 3, "%02x", digest[i]);
+    volume->size = file.size;
+    return CODE_EXECUTOR_OK;
+}
+
+/* ---- mount and check --------------------------------------------------------------------------- */
+
+json_object *runner_volume_mount(const struct runner_volume *volume, bool read_only)
+{
+    json_object *mount = json_object_new_object();
+    bool whole = mount && json_put_string(mount, "Type", "volume") &&
+                 json_put_string(mount, "Source", volume->name) &&
+                 json_put_string(mount, "Target", RUNNER_FOLDER) &&
+                 json_put_boolean(mount, "ReadOnly", read_only);
+    json_object *options = whole ? json_put_object(mount, "VolumeOptions") : NULL;
+    whole = options && json_put_boolean(options, "NoCopy", true) &&
+            json_put(options, "Labels", labels_new(NULL, "runner", true));
+    if (!whole) {
+        json_object_put(mount);
+        return NULL;
+    }
+    return mount;
+}
+
+/* The header holds JSON in base64; -1 where it does not make sense. */
+static int64_t size_in_header(const char *value)
+{
+    char text[1024];
+    size_t length = strlen(value);
+    if (length == 0 || length % 4 != 0 || length / 4 * 3 >= sizeof text)
+        return -1;
+    int decoded = EVP_DecodeBlock((unsigned char *)text, (const unsigned char *)value, (int)length);
+    if (decoded < 0)
+        return -1;
+    text[decoded] = '\0';
+    json_object CLEANUP_JSON *stat = json_tokener_parse(text);
+    return json_member(stat, "size") ? json_integer(stat, "size") : -1;
+}
+
+int32_t runner_volume_check(const struct runner_volume *volume, struct container *container,
+                            bool *whole, code_executor_error *error)
+{
+    char path[160], value[1024] = "";
+    struct answer CLEANUP_ANSWER answer = {0};
+    http_transfer *transfer = NULL;
+    snprintf(path, sizeof path, "/containers/%s/archive?path=" RUNNER_PATH, container->id);
+    http_request request = {.method = "HEAD", .path = path};
+    int32_t status = engine_begin(container->engine, request, &transfer, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = engine_finish(container->engine, transfer, ENGINE_LIMIT_MS, &answer, error);
+    if (status == CODE_EXECUTOR_OK && answer.status != 200 && answer.status != 404)
+        status = engine_refusal(container->engine, &answer, "look for the runner", error);
+    *whole = status == CODE_EXECUTOR_OK && answer.status == 200 &&
+             http_header(transfer, "X-Docker-Container-Path-Stat", value, sizeof value) &&
+             size_in_header(value) == (int64_t)volume->size;
+    http_end(transfer);
+    return status;
+}
+
+/* ---- fill -------------------------------------------------------------------------------------- */
+
+/* A header of the ustar format. */
+static void tar_header(char *block, const char *name, char type, const char *link, size_t size)
+{
+    memset(block, 0, TAR_BLOCK);
+    snprintf(block, 100, "%s", name);
+    snprintf(block + 100, 8, "%07o", 0555);    /* mode */
+    snprintf(block + 108, 8, "%07o", 0);       /* owner */
+    snprintf(block + 116, 8, "%07o", 0);       /* group */
+    snprintf(block + 124, 12, "%011zo", size); /* size */
+    snprintf(block + 136, 12, "%011o", 0);     /* time */
+    memset(block + 148, ' ', 8);               /* check sum, counted as blanks */
+    block[156] = type;
+    snprintf(block + 157, 100, "%s", link);
+    memcpy(block + 257, "ustar\00000", 8);
+    unsigned sum = 0;
+    for (size_t i = 0; i < TAR_BLOCK; i++)
+        sum += (unsigned char)block[i];
+    snprintf(block + 148, 8, "%06o", sum);
+}
+
+/* The bytes under a name of this fill's own, then the runner's name as a link to it. */
+static int32_t make_archive(const char *path, struct file *archive, code_executor_error *error)
+{
+    struct file CLEANUP_FILE file;
+    char id[INSTANCE_ID_SIZE], name[64];
+    int32_t status = read_runner(path, &file, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    size_t padded = (file.size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
+    archive->size = TAR_BLOCK + padded + TAR_BLOCK + 2 * TAR_BLOCK;
+    archive->bytes = calloc(1, archive->size);
+    if (!archive->bytes || !labels_random_id(id))
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    snprintf(name, sizeof name, "runner-%s", id);
+    tar_header(archive->bytes, name, '0', "", file.size);
+    memcpy(archive->bytes + TAR_BLOCK, file.bytes, file.size);
+    tar_header(archive->bytes + TAR_BLOCK + padded, "runner", '1', name, 0);
+    return CODE_EXECUTOR_OK;
+}
+
+static json_object *helper_body(const struct runner_volume *volume, const char *image,
+                                const char *instance)
+{
+    json_object *body = json_object_new_object();
+    json_object *entrypoint = body ? json_put_array(body, "Entrypoint") : NULL;
+    json_object *host = body ? json_put_object(body, "HostConfig") : NULL;
+    json_object *mounts = host ? json_put_array(host, "Mounts") : NULL;
+    if (!entrypoint || !mounts || !json_append_string(entrypoint, RUNNER_PATH) ||
+        !json_put_string(body, "Image", image) || !json_put_string(host, "NetworkMode", "none") ||
+        !json_append(mounts, runner_volume_mount(volume, false)) ||
+        !json_put(body, "Labels", labels_new(instance, "filler", false))) {
+        json_object_put(body);
+        return NULL;
+    }
+    return body;
+}
+
+static int32_t put_archive(struct container *helper, const struct file *archive,
+                           code_executor_error *error)
+{
+    char path[160];
+    struct answer CLEANUP_ANSWER answer = {0};
+    http_transfer *transfer = NULL;
+    snprintf(path, sizeof path, "/containers/%s/archive?path=" RUNNER_FOLDER, helper->id);
+    http_request request = {.method = "PUT",
+                            .path = path,
+                            .content_type = "application/x-tar",
+                            .body = archive->bytes,
+                            .body_length = archive->size};
+    int32_t status = engine_begin(helper->engine, request, &transfer, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = engine_finish(helper->engine, transfer, ENGINE_LIMIT_MS, &answer, error);
+    http_end(transfer);
+    if (status != CODE_EXECUTOR_OK || answer.status == 200)
+        return status;
+    if (strstr(answer.message, "file exists")) /* another host has just done the same */
+        return CODE_EXECUTOR_OK;
+    return engine_refusal(helper->engine, &answer, "put the runner into its volume", error);
+}
+
+int32_t runner_volume_fill(const struct runner_volume *volume, struct engine *engine,
+                           const char *path, const char *image, const char *platform,
+                           const char *instance, code_executor_error *error)
+{
+    char id[INSTANCE_ID_SIZE], name[128];
+    struct container helper = {.engine = engine};
+    struct file CLEANUP_FILE archive = {0};
+    int32_t status = make_archive(path, &archive, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    json_object CLEANUP_JSON *body = helper_body(volume, image, instance);
+    if (!body || !labels_random_id(id))
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    snprintf(name, sizeof name, "code-executor-filler-%s", id);
+    if (container_create(&helper, name, platform, body, &status, error) != CREATE_OK)
+        return status;
+    status = put_archive(&helper, &archive, error);
+    int cancel_fd = engine->cancel_fd;
+    engine->cancel_fd = -1;
+    container_remove(&helper, NULL);
+    engine->cancel_fd = cancel_fd;
+    return status;
+}

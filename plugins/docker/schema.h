@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * schema.h: the configuration of the docker executor.
+ */
+#ifndef CODE_EXECUTOR_DOCKER_SCHEMA_H
+#define CODE_EXECUTOR_DOCKER_SCHEMA_H
+
+#include "config.h"
+
+/* clang-format off */
+#define DOCKER_SCHEMA                                                                              \
+    COMMANDLINE_SCHEMA_BEGIN                                                                       \
+    COMMANDLINE_SCHEMA_PROPERTIES                                                                  \
+    JSON_TEXT(                                                                                     \
+    "image": {                                                                                     \
+        "type": "string", "minLength": 1, "default": "python:3-slim",                              \
+        "pattern": "^[A-Za-z0-9][A-Za-z0-9._/:@-]*$",                                              \
+        "errorMessage": {"pattern": "An image is named as in registry.example/name:tag."},         \
+        "description": "The image of the container."                                               \
+    },                                                                                             \
+    "container_name": {                                                                            \
+        "type": ["string", "null"], "default": null, "pattern": "^[a-zA-Z0-9][a-zA-Z0-9_.-]+$",    \
+        "errorMessage": {"pattern": "A container's name is made of two or more letters, digits and _ . -"}, \
+        "description": "The name of the container. null: code-executor- and random digits."        \
+    },                                                                                             \
+    "bind_dir": {                                                                                  \
+        "type": ["string", "null"], "minLength": 1, "default": null,                               \
+        "description": "The folder that is bound to /workspace, as the engine sees it, where that is another path than work_dir: when the host itself runs in a container. null: work_dir." \
+    },                                                                                             \
+    "auto_remove": {                                                                               \
+        "type": "boolean", "default": true,                                                        \
+        "description": "Whether the container is removed when it has stopped. false: it stays, stopped, and the next start of the instance starts it again with the files in it." \
+    },                                                                                             \
+    "stop_container": {                                                                            \
+        "type": "boolean", "default": true,                                                        \
+        "description": "Whether the container is stopped by stop and by the end of the instance or of the host. false: it goes on with whatever code has left running in it; a later start or restart of the same instance puts a fresh one in its place." \
+    },                                                                                             \
+    "user": {                                                                                      \
+        "type": ["string", "null"], "minLength": 1, "default": null,                               \
+        "description": "Who code runs as: a name of the image, or uid or uid:gid in numbers. auto: the uid and gid of the host process, so that files belong to it. null: as the image says." \
+    },                                                                                             \
+    "network": {                                                                                   \
+        "type": ["string", "null"], "minLength": 1, "default": null,                               \
+        "description": "The network of the container: none, bridge, host, or one that was made with docker network create. null: the default of the engine." \
+    },                                                                                             \
+    "memory": {                                                                                    \
+        "type": ["string", "integer", "null"], "minimum": 1, "default": null,                      \
+        "pattern": "^[0-9]+([.][0-9]+)?[bBkKmMgGtT]?[bB]?$",                                       \
+        "errorMessage": {"pattern": "Memory is a number of bytes, or a number with k, m, g or t behind it."}, \
+        "description": "How much memory all of the container may use: bytes, or as in 512m and 2g." \
+    },                                                                                             \
+    "cpus": {                                                                                      \
+        "type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1000000, "default": null,    \
+        "description": "How many processors all of the container may use, as in 1.5."              \
+    },                                                                                             \
+    "pids_limit": {                                                                                \
+        "type": ["integer", "null"], "minimum": 16, "default": 4096,                               \
+        "description": "How many processes and threads there may be in the container at once. null: any number." \
+    },                                                                                             \
+    "read_only": {                                                                                 \
+        "type": "boolean", "default": false,                                                       \
+        "description": "Whether the files of the image cannot be changed. The workspace can, and /tmp is in memory then." \
+    },                                                                                             \
+    "tmpfs": {                                                                                     \
+        "type": ["object", "array", "null"], "default": {},                                        \
+        "items": {"type": "string", "pattern": "^/"},                                              \
+        "propertyNames": {"pattern": "^/"},                                                        \
+        "additionalProperties": {"type": "string"},                                                \
+        "description": "Folders that are kept in memory: a list of paths, or path to options as in size=64m,exec." \
+    },                                                                                             \
+    "cap_drop": {                                                                                  \
+        "type": ["array", "null"], "items": {"type": "string", "minLength": 1}, "default": [],     \
+        "description": "Capabilities that are taken away from the default set, or ALL."            \
+    },                                                                                             \
+    "cap_add": {                                                                                   \
+        "type": ["array", "null"], "items": {"type": "string", "minLength": 1}, "default": [],     \
+        "description": "Capabilities that are added to the default set. With SYS_PTRACE or ALL, code that runs as root can forge results." \
+    },                                                                                             \
+    "security_opt": {                                                                              \
+        "type": ["array", "null"], "items": {"type": "string", "minLength": 1}, "default": [],     \
+        "description": "Security options as docker run takes them, beside no-new-privileges, which no-new-privileges:false turns off." \
+    },                                                                                             \
+    "runtime": {                                                                                   \
+        "type": ["string", "null"], "minLength": 1, "default": null,                               \
+        "description": "The runtime of the container, such as runsc or nvidia. null: the default of the engine." \
+    },                                                                                             \
+    "gpus": {                                                                                      \
+        "type": ["string", "integer", "null"], "minimum": 1, "default": null,                      \
+        "pattern": "^(all|device=.+)$",                                                            \
+        "errorMessage": {"pattern": "gpus is all, a number, or device= and a list of ids."},       \
+        "description": "GPUs for the container: all, how many, or device=0,1 for certain ones."    \
+    },                                                                                             \
+    "device_requests": {                                                                           \
+        "type": ["array", "null"], "items": {"type": "object"}, "default": [],                     \
+        "description": "Requests for devices as the API of the engine has them (HostConfig.DeviceRequests)." \
+    },                                                                                             \
+    "extra_volumes": {                                                                             \
+        "type": ["array", "object", "null"], "default": [],                                        \
+        "items": {"type": "string", "pattern": ".:/"},                                             \
+        "additionalProperties": {                                                                  \
+            "type": "object", "additionalProperties": false, "required": ["bind"],                 \
+            "properties": {                                                                        \
+                "bind": {"type": "string", "pattern": "^/", "default": "/", "description": "The path in the container."}, \
+                "mode": {"type": "string", "minLength": 1, "default": "rw", "description": "rw or ro, and further options of docker run -v."} \
+            }                                                                                      \
+        },                                                                                         \
+        "description": "Folders and volumes to mount beside the workspace: a list of SOURCE:TARGET[:MODE], or source to bind and mode." \
+    },                                                                                             \
+    "extra_hosts": {                                                                               \
+        "type": ["array", "object", "null"], "default": [],                                        \
+        "items": {"type": "string", "pattern": ".:."},                                             \
+        "additionalProperties": {"type": "string"},                                                \
+        "description": "Host names to add: a list of NAME:ADDRESS, or name to address. host-gateway stands for the address of the engine's machine." \
+    },                                                                                             \
+    "dns": {                                                                                       \
+        "type": ["array", "null"], "items": {"type": "string", "minLength": 1}, "default": [],     \
+        "description": "Addresses of name servers."                                                \
+    },                                                                                             \
+    "labels": {                                                                                    \
+        "type": ["object", "null"], "additionalProperties": {"type": "string"}, "default": {},     \
+        "description": "Labels for the container, beside those by which it is known again."        \
+    },                                                                                             \
+    "platform": {                                                                                  \
+        "type": ["string", "null"], "minLength": 1, "default": null,                               \
+        "description": "The platform of the image, as in linux/amd64. null: that of the engine."   \
+    },                                                                                             \
+    "pull": {                                                                                      \
+        "type": "string", "enum": ["missing", "always", "never"], "default": "missing",            \
+        "description": "When the image is pulled: when the engine does not have it, at every start, or never." \
+    },                                                                                             \
+    "registry_auth": {                                                                             \
+        "type": ["object", "null"], "additionalProperties": false, "default": null,                \
+        "properties": {                                                                            \
+            "username": {"type": ["string", "null"], "default": null, "description": "The name of the account."}, \
+            "password": {"type": ["string", "null"], "default": null, "description": "Its password or access token."}, \
+            "identitytoken": {"type": ["string", "null"], "default": null, "description": "A token in place of name and password."}, \
+            "registrytoken": {"type": ["string", "null"], "default": null, "description": "A bearer token for the registry."}, \
+            "serveraddress": {"type": ["string", "null"], "default": null, "description": "The registry that they are for."} \
+        },                                                                                         \
+        "description": "Credentials for pulling the image."                                        \
+    },                                                                                             \
+    "container_create": {                                                                          \
+        "type": ["object", "null"], "default": {},                                                 \
+        "description": "Members for the body of the engine's create request, merged into it last: objects member by member, everything else in place of what was there." \
+    },                                                                                             \
+    "docker_host": {                                                                               \
+        "type": ["string", "null"], "minLength": 1, "default": null,                               \
+        "description": "Where the engine listens: unix:///path/of/socket. null: what the environment variable DOCKER_HOST says, else unix:///var/run/docker.sock." \
+    }                                                                                              \
+    )                                                                                              \
+    COMMANDLINE_SCHEMA_END
+/* clang-format on */
+
+#endif /* CODE_EXECUTOR_DOCKER_SCHEMA_H */

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * start.c: from a configuration to a container with a runner that can be spoken to.
+ *
+ *     sweep asked ─▶ [pull] ─▶ create ─▶ runner in its volume? ─▶ watch, attach ─▶ start ─▶ sweep done
+ *                       ▲         │ no image        │ no: fill                      │ runner missing
+ *                       └─────────┘                 └───────────────────────────────┘ fill, from create
+ *
+ * The engine is asked nothing that its next answer tells anyway: whether the image is there, create says;
+ * whether the runner is, is looked up once in an instance's life, and start says it later.
+ */
+#include "attach.h"
+#include "config.h"
+#include "container_body.h"
+#include "docker.h"
+#include "image.h"
+#include "json.h"
+#include "sweep.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ATTEMPTS 4
+
+/* One start. */
+struct start {
+    struct docker *docker;
+    const launch_context *context;
+    const char *image;
+    const char *platform;
+    char name[256];
+    json_object *body;
+    http_transfer *sweep;
+    bool pulled;
+    bool swept;
+};
+
+/* ---- before the container ---------------------------------------------------------------------- */
+
+static int32_t is_rootless(struct docker *docker, bool *rootless, code_executor_error *error)
+{
+    struct answer CLEANUP_ANSWER answer = {0};
+    int32_t status = engine_call(docker->engine, "GET", "/info", NULL, &answer, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    if (answer.status != 200)
+        return engine_refusal(docker->engine, &answer, "ask whether the engine is rootless", error);
+    json_object *options = json_member(answer.json, "SecurityOptions");
+    size_t count =
+        json_object_is_type(options, json_type_array) ? json_object_array_length(options) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *option = json_object_get_string(json_object_array_get_idx(options, i));
+        *rootless = *rootless || (option && strstr(option, "name=rootless"));
+    }
+    return CODE_EXECUTOR_OK;
+}
+
+/* In a rootless engine root is the user whom the engine belongs to. */
+static int32_t choose_user(struct docker *docker, const char **user, code_executor_error *error)
+{
+    bool rootless = false;
+    *user = config_string(docker->config, "user");
+    if (!*user || strcmp(*user, "auto") != 0)
+        return CODE_EXECUTOR_OK;
+    if (!docker->user[0]) {
+        int32_t status = is_rootless(docker, &rootless, error);
+        if (status != CODE_EXECUTOR_OK)
+            return status;
+        snprintf(docker->user, sizeof docker->user, "%u:%u", rootless ? 0 : geteuid(),
+                 rootless ? 0 : getegid());
+    }
+    *user = docker->user;
+    return CODE_EXECUTOR_OK;
+}
+
+/* The keys that were given, or NULL where there are none; the caller's. */
+static json_object *credentials(struct docker *docker)
+{
+    json_object *given = config_value(docker->config, "registry_auth");
+    json_object *auth = given ? json_object_new_object() : NULL;
+    if (!auth)
+        return NULL;
+    json_object_object_foreach(given, key, value)
+    {
+        if (value)
+            json_put_string(auth, key, json_object_get_string(value));
+    }
+    return auth;
+}
+
+static int32_t pull(struct start *start, code_executor_error *error)
+{
+    json_object CLEANUP_JSON *auth = credentials(start->docker);
+    start->pulled = true;
+    return image_pull(start->docker->engine, start->context, start->image, start->platform, auth,
+                      error);
+}
+
+static int32_t choose_name(struct start *start, code_executor_error *error)
+{
+    char id[INSTANCE_ID_SIZE];
+    const char *given = config_string(start->docker->config, "container_name");
+    if (!given && !labels_random_id(id))
+        return error_set(error, CODE_EXECUTOR_IO, "the system has no random numbers to give");
+    if (given)
+        snprintf(start->name, sizeof start->name, "%s", given);
+    else
+        snprintf(start->name, sizeof start->name, "code-executor-%.16s", id);
+    return CODE_EXECUTOR_OK;
+}
+
+static int32_t make_body(struct start *start, code_executor_error *error)
+{
+    struct docker *docker = start->docker;
+    struct body_facts facts = {
+        .bind_source = docker->bind_dir ? docker->bind_dir : start->context->work_dir,
+        .instance = docker->id,
+        .volume = &docker->volume,
+    };
+    int32_t status = CODE_EXECUTOR_OK;
+    if (!docker->volume_known)
+        status = runner_volume_find(start->context->runner_path, &docker->volume, error);
+    docker->volume_known = status == CODE_EXECUTOR_OK;
+    if (status == CODE_EXECUTOR_OK)
+        status = choose_user(docker, &facts.user, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = container_body(docker->config, &facts, &start->body, error);
+    if (status == CODE_EXECUTOR_OK)
+        docker->keep_ptrace = container_body_has_ptrace(start->body);
+    return status;
+}
+
+/* ---- the container ----------------------------------------------------------------------------- */
+
+static void finish_sweep(struct start *start)
+{
+    size_t cleared = sweep_finish(start->docker->engine, start->sweep);
+    start->sweep = NULL;
+    start->swept = cleared > 0;
+    if (cleared > 0)
+        launch_log(start->context, CODE_EXECUTOR_LOG_INFO,
+                   "cleared away %zu container(s) of hosts that died", cleared);
+}
+
+static int32_t no_image(struct start *start, int32_t status, code_executor_error *error)
+{
+    const char *policy = config_string(start->docker->config, "pull");
+    if (strcmp(policy, "never") == 0)
+        return error_append(error, status,
+                            ". pull is \"never\": bring it there with docker pull %s, or set pull "
+                            "to \"missing\"",
+                            start->image);
+    return error_append(error, status, ". It was pulled, and is not there all the same");
+}
+
+/* Creates, and does what can be done about a missing image and a name that a dead host holds. */
+static int32_t create(struct start *start, code_executor_error *error)
+{
+    struct docker *docker = start->docker;
+    const char *policy = config_string(docker->config, "pull");
+    for (;;) {
+        int32_t status = CODE_EXECUTOR_OK;
+        enum create_result result = container_create(&docker->container, start->name,
+                                                     start->platform, start->body, &status, error);
+        if (result == CREATE_OK)
+            return launch_cancelled(start->context)
+                       ? error_set(error, CODE_EXECUTOR_CANCELLED, "cancelled")
+                       : status;
+        if (result == CREATE_NO_IMAGE && !start->pulled && strcmp(policy, "never") != 0) {
+            status = pull(start, error);
+            if (status == CODE_EXECUTOR_OK)
+                continue;
+            return status;
+        }
+        if (result == CREATE_NO_IMAGE)
+            return no_image(start, status, error);
+        if (status == CODE_EXECUTOR_CONFLICT && start->sweep) {
+            finish_sweep(start);
+            if (start->swept)
+                continue;
+        }
+        return status;
+    }
+}
+
+/* Watch, attach and start, in the order that the engine wants. */
+static int32_t run(struct docker *docker, transport **opened, char words[ENGINE_WORDS_SIZE],
+                   code_executor_error *error)
+{
+    struct container *container = &docker->container;
+    words[0] = '\0';
+    int32_t status = container_watch(container, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = attach_open(container, opened, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = container_watched(container, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = container_start(container, words, error);
+    if (status == CODE_EXECUTOR_OK && !*opened)
+        status = attach_open(container, opened, error);
+    return status;
+}
+
+static int32_t fill(struct start *start, code_executor_error *error)
+{
+    struct docker *docker = start->docker;
+    launch_log(start->context, CODE_EXECUTOR_LOG_INFO, "putting the runner into the volume %s",
+               docker->volume.name);
+    return runner_volume_fill(&docker->volume, docker->engine, start->context->runner_path,
+                              start->image, start->platform, docker->id, error);
+}
+
+/* Once in the life of an instance. */
+static int32_t provide_runner(struct start *start, code_executor_error *error)
+{
+    struct docker *docker = start->docker;
+    bool whole = false;
+    if (docker->runner_seen)
+        return CODE_EXECUTOR_OK;
+    int32_t status = runner_volume_check(&docker->volume, &docker->container, &whole, error);
+    if (status == CODE_EXECUTOR_OK && !whole)
+        status = fill(start, error);
+    docker->runner_seen = status == CODE_EXECUTOR_OK;
+    return status;
+}
+
+static void drop(struct docker *docker, transport **opened)
+{
+    if (*opened)
+        (*opened)->operations->close(*opened);
+    *opened = NULL;
+    int cancel_fd = docker->engine->cancel_fd;
+    docker->engine->cancel_fd = -1;
+    container_remove(&docker->container, NULL);
+    docker->engine->cancel_fd = cancel_fd;
+}
+
+/* The volume was emptied since it was looked at (docker volume prune), or is just being filled anew. */
+static bool runner_was_missing(const char *words)
+{
+    return strstr(words, RUNNER_PATH) &&
+           (strstr(words, "no such file") || strstr(words, "not found") ||
+            strstr(words, "text file busy"));
+}
+
+static int32_t run_new(struct start *start, transport **opened, code_executor_error *error)
+{
+    struct docker *docker = start->docker;
+    for (int attempt = 1;; attempt++) {
+        char words[ENGINE_WORDS_SIZE] = "";
+        int32_t status = create(start, error);
+        if (status == CODE_EXECUTOR_OK)
+            status = provide_runner(start, error);
+        if (status == CODE_EXECUTOR_OK)
+            status = run(docker, opened, words, error);
+        if (status == CODE_EXECUTOR_OK || attempt == ATTEMPTS || !runner_was_missing(words))
+            return status;
+        drop(docker, opened);
+        docker->runner_seen = false;
+    }
+}
+
+/* ---- the container of an earlier launch -------------------------------------------------------- */
+
+static void take_left(struct docker *docker)
+{
+    memcpy(docker->container.id, docker->left_id, sizeof docker->container.id);
+    memcpy(docker->container.name, docker->left_name, sizeof docker->container.name);
+    docker->container.started = false;
+    docker->left_id[0] = '\0';
+}
+
+/* Back to where it was: stopped, for a later start. */
+static void leave_again(struct docker *docker, transport **opened)
+{
+    if (*opened)
+        (*opened)->operations->close(*opened);
+    *opened = NULL;
+    docker->engine->cancel_fd = -1;
+    container_kill(&docker->container, NULL);
+    container_let_go(&docker->container);
+    memcpy(docker->left_id, docker->container.id, sizeof docker->left_id);
+    docker->container.id[0] = '\0';
+}
+
+static int32_t revive(struct docker *docker, transport **opened, bool *up,
+                      code_executor_error *error)
+{
+    char words[ENGINE_WORDS_SIZE];
+    int32_t status = run(docker, opened, words, error);
+    *up = status == CODE_EXECUTOR_OK;
+    if (*up)
+        return status;
+    if (status == CODE_EXECUTOR_NOT_FOUND && !words[0]) { /* somebody removed it */
+        drop(docker, opened);
+        return error_clear(error);
+    }
+    leave_again(docker, opened);
+    return status;
+}
+
+/* A container that stays (auto_remove: false) and has stopped is started again, with what is in it; one
+ * that goes on (stop_container: false) makes room for a fresh one. */
+static int32_t deal_with_left(struct docker *docker, transport **opened, bool *up,
+                              code_executor_error *error)
+{
+    if (!docker->left_id[0])
+        return CODE_EXECUTOR_OK;
+    take_left(docker);
+    if (docker->auto_remove || !docker->stop_container)
+        return container_remove(&docker->container, error);
+    return revive(docker, opened, up, error);
+}
+
+/* ------------------------------------------------------------------------------------------------ */
+
+static int32_t start_up(struct start *start, transport **opened, code_executor_error *error)
+{
+    struct docker *docker = start->docker;
+    bool up = false;
+    int32_t status = make_body(start, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = deal_with_left(docker, opened, &up, error);
+    if (status != CODE_EXECUTOR_OK || up)
+        return status;
+    status = choose_name(start, error);
+    if (status == CODE_EXECUTOR_OK && strcmp(config_string(docker->config, "pull"), "always") == 0)
+        status = pull(start, error);
+    return status == CODE_EXECUTOR_OK ? run_new(start, opened, error) : status;
+}
+
+int32_t start_container(struct docker *docker, const launch_context *context, transport **opened,
+                        code_executor_error *error)
+{
+    struct start start = {
+        .docker = docker,
+        .context = context,
+        .image = config_string(docker->config, "image"),
+        .platform = config_string(docker->config, "platform"),
+        .sweep = sweep_begin(docker->engine),
+    };
+    *opened = NULL;
+    docker->container =
+        (struct container){.engine = docker->engine, .auto_remove = docker->auto_remove};
+    int32_t status = start_up(&start, opened, error);
+    if (status == CODE_EXECUTOR_OK)
+        finish_sweep(&start);
+    else
+        http_end(start.sweep);
+    if (status != CODE_EXECUTOR_OK && *opened) {
+        (*opened)->operations->close(*opened);
+        *opened = NULL;
+    }
+    json_object_put(start.body);
+    return status;
+}
+
+void start_undo(struct docker *docker)
+{
+    docker->engine->cancel_fd = -1;
+    if (docker->container.id[0])
+        container_remove(&docker->container, NULL);
+    else if (docker->container.unknown)
+        sweep_instance(docker->engine, docker->id);
+    container_let_go(&docker->container);
+}
