@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diagnosis.h: what to tell a person when bubblewrap, or the kernel behind it, refuses.
+ *
+ * bubblewrap names the step that failed; which of half a dozen switches of the system is in the way it
+ * cannot tell. This looks at them, after the fact, and names the one to turn.
+ */
+#ifndef CODE_EXECUTOR_SANDBOX_DIAGNOSIS_H
+#define CODE_EXECUTOR_SANDBOX_DIAGNOSIS_H
+
+#include "error.h"
+
+/* Nothing was found where bwrap was looked for: PATH, or the path that the configuration gives. */
+int32_t diagnose_missing(const char *path, code_executor_error *error);
+
+/* bubblewrap ended with these WORDS before anything ran inside. */
+int32_t diagnose_failure(const char *words, code_executor_error *error);
+
+#endif /* CODE_EXECUTOR_SANDBOX_DIAGNOSIS_H */

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox.c: the `sandbox` executor, which isolates what it runs without a daemon. A launcher (see
+ * commandline.h) for the runner, with bubblewrap before it:
+ *
+ *     host ──socket──────────────────────────────────────────┐
+ *       └─▶ bwrap (watches; outside) ─▶ sandbox_enter ─▶ runner, process 1 inside ─▶ the code
+ *            namespaces, mounts     cgroup, Landlock,  one for each instance
+ *                                           seccomp
+ *
+ *     options.c         the configuration
+ *     mounts.c          what is seen of the file system
+ *     command.c         the command line of bubblewrap, namespaces
+ *     filter.c          which system calls are refused
+ *     resource_limits.c cgroup.c cgroup_places.c   memory, processors, processes
+ *     enter.c           a program of its own: joins the cgroup, takes on Landlock and seccomp, becomes
+ *                       the runner
+ *     diagnosis.c       why it does not work here, in words
+ *
+ * The end. Whoever ends a sandbox (stop, a host that exits or is killed) closes the socket. The runner
+ * reads end-of-file and exits; as process 1 of its namespace it takes every other process in it along, and
+ * the kernel lets it go only when they are gone. So when process 1 has ended, nothing is left, and that is
+ * what shut_down waits for. A process 1 that does not end is killed from outside, which nothing inside
+ * can prevent.
+ *
+ * Invariants. No process inside has a descriptor of the host's but its own pipes, an environment of
+ * the host's, or a capability. A start that fails leaves no process, no cgroup and no descriptor.
+ */
+#include "command.h"
+#include "commandline.h"
+#include "diagnosis.h"
+#include "filter.h"
+#include "fork_guard.h"
+#include "helper_process.h"
+#include "options.h"
+#include "resource_limits.h"
+#include "socket_transport.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* How long a start may take, the end of process 1 by itself, and its death by SIGKILL. Far above what is
+ * ever needed: a slow disk is no failure. */
+#define START_MS 60000
+#define END_MS   10000
+#define DEATH_MS 10000
+
+typedef struct sandbox {
+    sandbox_options options;
+    unsigned char *filter; /* built by the first launch */
+    size_t filter_length;
+    bool filter_pins; /* whether it keeps the choice of processors */
+
+    helper_process bubblewrap;
+    int first; /* pidfd of process 1 inside, or -1 */
+    cgroup group;
+
+    pthread_mutex_t lock; /* over what follows, which describe reads while launch runs */
+    enum limit_means means[LIMITS];
+    int landlock; /* its version, 0 for none */
+} sandbox;
+
+/* Descriptors of one launch. */
+struct ends {
+    int socket[2]; /* ours, the runner's */
+    int ready[2];  /* ours, sandbox_enter's */
+    int info[2];   /* ours, bubblewrap's */
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * The end
+ * --------------------------------------------------------------------------------------------- */
+
+static bool wait_readable(int fd, int timeout_ms)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    int count;
+    do
+        count = poll(&ready, 1, timeout_ms);
+    while (count < 0 && errno == EINTR);
+    return count > 0;
+}
+
+/* Waits until all inside has ended, and kills it where PATIENCE_MS is over. */
+static void end_processes(sandbox *self, int patience_ms)
+{
+    if (self->first >= 0) {
+        if (!wait_readable(self->first, patience_ms)) {
+            (void)syscall(SYS_pidfd_send_signal, self->first, SIGKILL, NULL, 0);
+            (void)wait_readable(self->first, DEATH_MS);
+        }
+        patience_ms = DEATH_MS;
+    }
+    /* bubblewrap follows process 1. Where that is not known, its standard error is, which both have. */
+    bool ended = self->first >= 0 ? helper_process_wait(&self->bubblewrap, patience_ms)
+                                  : helper_process_wait_all(&self->bubblewrap, patience_ms);
+    if (!ended)
+        helper_process_kill(&self->bubblewrap);
+}
+
+/* Ends and removes everything that launch made. */
+static void tear_down(sandbox *self, const launch_context *context, int patience_ms)
+{
+    if (self->bubblewrap.words >= 0)
+        end_processes(self, patience_ms);
+    helper_process_close(&self->bubblewrap);
+    fork_guard_close(self->first);
+    self->first = -1;
+    if (!cgroup_remove(&self->group))
+        launch_log(context, CODE_EXECUTOR_LOG_WARNING,
+                   "an empty cgroup could not be removed; the next sandbox tries again");
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The start
+ * --------------------------------------------------------------------------------------------- */
+
+static bool is_program(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+/* The path of bwrap. Parts of PATH that are not absolute are passed over: they would mean whatever lies
+ * in the folder of the moment, such as a workspace. */
+static int32_t find_bubblewrap(const sandbox *self, char path[PATH_MAX], code_executor_error *error)
+{
+    if (self->options.bubblewrap) {
+        snprintf(path, PATH_MAX, "%s", self->options.bubblewrap);
+        return is_program(path) ? CODE_EXECUTOR_OK : diagnose_missing(path, error);
+    }
+    const char *folders = getenv("PATH");
+    if (!folders || !*folders)
+        folders = "/usr/local/bin:/usr/bin:/bin";
+    for (const char *at = folders; *at;) {
+        int length = (int)strcspn(at, ":");
+        if (*at == '/' && snprintf(path, PATH_MAX, "%.*s/bwrap", length, at) < PATH_MAX &&
+            is_program(path))
+            return CODE_EXECUTOR_OK;
+        at += length;
+        at += *at == ':';
+    }
+    return diagnose_missing(folders, error);
+}
+
+/* The program beside the runner. */
+static int32_t find_enter(const launch_context *context, char path[PATH_MAX],
+                          code_executor_error *error)
+{
+    const char *slash = strrchr(context->runner_path, '/');
+    int length = slash ? (int)(slash - context->runner_path) : 0;
+    int room = snprintf(path, PATH_MAX, "%.*s/sandbox_enter", length, context->runner_path);
+    if (room < PATH_MAX && is_program(path))
+        return CODE_EXECUTOR_OK;
+    return error_set(error, CODE_EXECUTOR_UNAVAILABLE,
+                     "cannot start the sandbox: %s is missing, a part of this plugin", path);
+}
+
+static int32_t check_binds(const sandbox_options *options, code_executor_error *error)
+{
+    for (size_t i = 0; i < options->bind_count; i++) {
+        const sandbox_bind *bind = &options->binds[i];
+        if (access(bind->source, F_OK) != 0)
+            return error_set_errno(error, CODE_EXECUTOR_INVALID, errno, "%s: cannot show %s inside",
+                                   bind->writable ? "bind_rw" : "bind_ro", bind->source);
+    }
+    return CODE_EXECUTOR_OK;
+}
+
+static int32_t prepare_filter(sandbox *self, code_executor_error *error)
+{
+    bool pins = self->means[LIMIT_PROCESSORS] == MEANS_PROCESSORS;
+    if (!self->options.seccomp || (self->filter && self->filter_pins == pins))
+        return CODE_EXECUTOR_OK;
+    free(self->filter);
+    self->filter = NULL;
+    self->filter_pins = pins;
+    return filter_build(pins, &self->filter, &self->filter_length, error);
+}
+
+static int32_t impose_limits(sandbox *self, const launch_context *context,
+                             code_executor_error *error)
+{
+    enum limit_means means[LIMITS];
+    int32_t status = limits_impose(&self->options, means, &self->group, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    pthread_mutex_lock(&self->lock);
+    memcpy(self->means, means, sizeof means);
+    pthread_mutex_unlock(&self->lock);
+    if (means[LIMIT_PIDS] == MEANS_NONE)
+        launch_log(
+            context, CODE_EXECUTOR_LOG_WARNING,
+            "pids_limit is not imposed: this process may make no cgroup, and the kernel exempts "
+            "root from the other limit");
+    return CODE_EXECUTOR_OK;
+}
+
+static void close_ends(struct ends *ends)
+{
+    int *all[] = {&ends->socket[0], &ends->socket[1], &ends->ready[0],
+                  &ends->ready[1],  &ends->info[0],   &ends->info[1]};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        fork_guard_close(*all[i]);
+        *all[i] = -1;
+    }
+}
+
+static int32_t open_ends(struct ends *ends, code_executor_error *error)
+{
+    *ends = (struct ends){{-1, -1}, {-1, -1}, {-1, -1}};
+    if (fork_guard_socketpair(ends->socket) == 0 && fork_guard_pipe(ends->ready) == 0 &&
+        fork_guard_pipe(ends->info) == 0)
+        return CODE_EXECUTOR_OK;
+    int errnum = errno;
+    close_ends(ends);
+    return error_set_errno(error, CODE_EXECUTOR_UNAVAILABLE, errnum, "cannot start the sandbox");
+}
+
+static int32_t start_bubblewrap(sandbox *self, const launch_context *context,
+                                const struct ends *ends, code_executor_error *error)
+{
+    char bubblewrap[PATH_MAX];
+    char enter[PATH_MAX];
+    int32_t status = find_bubblewrap(self, bubblewrap, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = find_enter(context, enter, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    command_parts parts = {.bubblewrap = bubblewrap,
+                           .work_dir = context->work_dir,
+                           .runner = context->runner_path,
+                           .enter = enter,
+                           .filter = self->options.seccomp ? self->filter : NULL,
+                           .filter_length = self->filter_length,
+                           .means = self->means,
+                           .group = &self->group,
+                           .ready = ends->ready[1],
+                           .info = ends->info[1]};
+    command_line line;
+    status = command_build(&self->options, &parts, &line, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    helper_process_options options = {.program = bubblewrap,
+                                      .arguments = (const char *const *)line.words,
+                                      .environment = command_environment,
+                                      .folder = "/",
+                                      .input = ends->socket[1],
+                                      .output = ends->socket[1],
+                                      .files = line.files,
+                                      .file_count = line.file_count};
+    status = helper_process_start(&options, &self->bubblewrap, error);
+    command_free(&line);
+    return status;
+}
+
+/* Waits for sandbox_enter's line: "1 VERSION" or "0 WORDS". An empty LINE: it never came so far. */
+static int32_t read_line(const launch_context *context, int fd, char *line, size_t size,
+                         code_executor_error *error)
+{
+    size_t length = 0;
+    *line = '\0';
+    while (length + 1 < size && !strchr(line, '\n')) {
+        struct pollfd ready[2] = {{.fd = fd, .events = POLLIN},
+                                  {.fd = context->cancel_fd, .events = POLLIN}};
+        int count = poll(ready, 2, START_MS);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (launch_cancelled(context))
+            return error_set(error, CODE_EXECUTOR_CANCELLED, "the start was cancelled");
+        if (count <= 0)
+            return error_set(error, CODE_EXECUTOR_TIMED_OUT,
+                             "bubblewrap did not start anything within %d seconds",
+                             START_MS / 1000);
+        ssize_t part = ready[0].revents ? read(fd, line + length, size - 1 - length) : 1;
+        if (part <= 0)
+            break;
+        length += ready[0].revents ? (size_t)part : 0;
+        line[length] = '\0';
+    }
+    line[strcspn(line, "\n")] = '\0';
+    return CODE_EXECUTOR_OK;
+}
+
+static int32_t await_runner(sandbox *self, const launch_context *context, int ready,
+                            code_executor_error *error)
+{
+    char line[600];
+    int32_t status = read_line(context, ready, line, sizeof line, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    if (line[0] == '0')
+        return error_set(error, CODE_EXECUTOR_UNAVAILABLE, "cannot start the sandbox: %s",
+                         line + 2);
+    if (line[0] != '1') {
+        char words[512];
+        (void)helper_process_wait_all(&self->bubblewrap, DEATH_MS);
+        return diagnose_failure(helper_process_words(&self->bubblewrap, words, sizeof words),
+                                error);
+    }
+    int landlock = atoi(line + 1);
+    pthread_mutex_lock(&self->lock);
+    self->landlock = landlock;
+    pthread_mutex_unlock(&self->lock);
+    if (landlock == 0)
+        launch_log(context, CODE_EXECUTOR_LOG_INFO,
+                   "this kernel has no Landlock: the sandbox has one wall less");
+    return CODE_EXECUTOR_OK;
+}
+
+/* Gets hold of process 1 inside; bubblewrap has told its number before anything ran. The number cannot
+ * mean another process yet: bubblewrap, who would have to reap it first, ends with it. */
+static void hold_first(sandbox *self, int info)
+{
+    char text[512];
+    ssize_t length = wait_readable(info, 0) ? read(info, text, sizeof text - 1) : 0;
+    text[length > 0 ? length : 0] = '\0';
+    static const char key[] = "\"child-pid\":";
+    const char *at = strstr(text, key);
+    long pid = at ? strtol(at + sizeof key - 1, NULL, 10) : 0;
+    if (pid <= 0)
+        return;
+    fork_guard_enter();
+    self->first = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0u);
+    fork_guard_add(self->first);
+    fork_guard_leave();
+}
+
+/* What became of it, for the session that found the connection closed. */
+static void explain(void *state, code_executor_error *error)
+{
+    sandbox *self = state;
+    char words[512];
+    bool ended = helper_process_wait(&self->bubblewrap, 1000);
+    helper_process_words(&self->bubblewrap, words, sizeof words);
+    error_set(error, CODE_EXECUTOR_LOST, "the sandbox %s%s%s",
+              ended ? "has ended: its first process was killed, or the memory limit hit it"
+                    : "closed the connection",
+              *words ? "; last words: " : "", words);
+}
+
+static int32_t start(sandbox *self, const launch_context *context, struct ends *ends,
+                     code_executor_error *error)
+{
+    int32_t status = impose_limits(self, context, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = prepare_filter(self, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = start_bubblewrap(self, context, ends, error);
+    cgroup_close(&self->group);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    /* Only the other sides' copies are left, so that their end is seen. */
+    int *theirs[] = {&ends->socket[1], &ends->ready[1], &ends->info[1]};
+    for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
+        fork_guard_close(*theirs[i]);
+        *theirs[i] = -1;
+    }
+    status = await_runner(self, context, ends->ready[0], error);
+    hold_first(self, ends->info[0]);
+    return status;
+}
+
+static int32_t sandbox_launch(void *state, const launch_context *context, launched *made,
+                              code_executor_error *error)
+{
+    sandbox *self = state;
+    struct ends ends;
+    int32_t status = check_binds(&self->options, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = open_ends(&ends, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    made->folder = strdup(SANDBOX_WORKSPACE);
+    made->binds_work_dir = true;
+    status = made->folder ? start(self, context, &ends, error)
+                          : error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory to start");
+    if (status == CODE_EXECUTOR_OK) {
+        made->transport = socket_transport_create(ends.socket[0], explain, self);
+        ends.socket[0] = -1;
+        if (!made->transport)
+            status = error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory to start");
+    }
+    close_ends(&ends);
+    if (status != CODE_EXECUTOR_OK) {
+        tear_down(self, context, 0);
+        free(made->folder);
+        made->folder = NULL;
+    }
+    return status;
+}
+
+static int32_t sandbox_shut_down(void *state, const launch_context *context, bool lost,
+                                 code_executor_error *error)
+{
+    tear_down(state, context, lost ? 0 : END_MS);
+    return error_clear(error);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Configuration and description
+ * --------------------------------------------------------------------------------------------- */
+
+static void sandbox_destroy(void *state)
+{
+    sandbox *self = state;
+    sandbox_options_free(&self->options);
+    free(self->filter);
+    pthread_mutex_destroy(&self->lock);
+    free(self);
+}
+
+static int32_t sandbox_configure(const launch_context *context, json_object *config, void **state,
+                                 code_executor_error *error)
+{
+    (void)context;
+    sandbox *self = calloc(1, sizeof *self);
+    if (!self)
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for the sandbox");
+    self->bubblewrap = (helper_process)HELPER_PROCESS_INIT;
+    self->first = -1;
+    int32_t status = sandbox_options_read(config, &self->options, error);
+    if (status != CODE_EXECUTOR_OK) {
+        free(self);
+        return status;
+    }
+    pthread_mutex_init(&self->lock, NULL);
+    *state = self;
+    return CODE_EXECUTOR_OK;
+}
+
+/* {"limit": LIMIT, "by": "cgroup v2"}, or null where there is no limit. */
+static void describe_limit(json_object *limits, const char *key, json_object *limit,
+                           enum limit_means means)
+{
+    if (means == MEANS_UNLIMITED) {
+        json_object_put(limit);
+        json_object_object_add(limits, key, NULL);
+        return;
+    }
+    json_object *entry = json_object_new_object();
+    json_object_object_add(entry, "limit", limit);
+    json_object_object_add(entry, "by", json_object_new_string(limit_means_name(means)));
+    json_object_object_add(limits, key, entry);
+}
+
+static void describe_limits(const sandbox_options *options, const enum limit_means means[LIMITS],
+                            json_object *description)
+{
+    json_object *limits = json_object_new_object();
+    describe_limit(limits, "memory", json_object_new_int64((int64_t)options->memory),
+                   means[LIMIT_MEMORY]);
+    describe_limit(limits, "cpus", json_object_new_double(options->processors),
+                   means[LIMIT_PROCESSORS]);
+    describe_limit(limits, "pids", json_object_new_int64((int64_t)options->pids),
+                   means[LIMIT_PIDS]);
+    json_object_object_add(limits, "tmpfs_size",
+                           json_object_new_int64((int64_t)options->tmpfs_bytes));
+    json_object_object_add(description, "limits", limits);
+}
+
+static void sandbox_describe(void *state, bool started, json_object *description)
+{
+    sandbox *self = state;
+    enum limit_means means[LIMITS];
+    int landlock = 0;
+    if (started) {
+        pthread_mutex_lock(&self->lock);
+        memcpy(means, self->means, sizeof means);
+        landlock = self->landlock;
+        pthread_mutex_unlock(&self->lock);
+    } else {
+        limits_foresee(&self->options, means);
+    }
+    char isolation[256];
+    snprintf(isolation, sizeof isolation,
+             "bubblewrap: namespaces for users, mounts, processes, IPC, host name, cgroups%s%s%s",
+             self->options.host_network ? ", but the host's network" : " and network",
+             self->options.seccomp ? "; seccomp" : "", landlock ? "; Landlock" : "");
+    json_object_object_add(description, "isolation", json_object_new_string(isolation));
+    json_object *engine = json_object_new_object();
+    json_object_object_add(engine, "name", json_object_new_string("bubblewrap"));
+    json_object_object_add(engine, "seccomp", json_object_new_boolean(self->options.seccomp));
+    json_object_object_add(engine, "landlock", started ? json_object_new_int(landlock) : NULL);
+    json_object_object_add(description, "engine", engine);
+    json_object_object_add(description, "network",
+                           json_object_new_string(self->options.host_network ? "host" : "none"));
+    describe_limits(&self->options, means, description);
+}
+
+static const commandline_launcher sandbox_launcher = {
+    .default_work_dir = NULL,
+    .configure = sandbox_configure,
+    .launch = sandbox_launch,
+    .shut_down = sandbox_shut_down,
+    .describe = sandbox_describe,
+    .destroy = sandbox_destroy,
+};
+
+CODE_EXECUTOR_COMMANDLINE_PLUGIN(sandbox_launcher, "sandbox", CODE_EXECUTOR_PROJECT_VERSION,
+                                 "Runs code on this machine, isolated by bubblewrap: no daemon, no "
+                                 "image, no network unless allowed.",
+                                 SANDBOX_SCHEMA);
