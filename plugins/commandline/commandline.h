@@ -11,11 +11,14 @@
  *                             │                                    │
  *                             └──────▶ launcher (local, docker …) ─┘
  *
- *     executor.c   the vtable: configuration, states, start, stop, restart, cancel, describe
+ *     executor.c   the vtable: configuration, execute, cancel, describe
+ *     lifecycle.c  start, stop, restart: one environment, many threads that want it
  *     run.c        a request's blocks, in order: language, policy, file, command, result
- *     session.c    the host's end of the runner's frame protocol
- *     transport.h  the byte stream that a launcher supplies
+ *     session.c    the host's end of the runner's frame protocol (session_run.c, session_calls.c,
+ *                  connection.c)
+ *     transport.h  the byte stream that a launcher supplies; socket_transport.c is one over a socket
  *     helper_process.c  starts a process that the host's wait() cannot see
+ *     fork_guard.c      descriptors that a forked child of the host must not hold
  *     config.c     reads a configuration by its JSON Schema
  *     language.c  file_name.c  workspace.c  output.c  result.c  error.c
  *                  one rule each: languages, names in comments, safe files, bounded output, results
@@ -43,11 +46,13 @@
  * executor.c supplies. Strings live as long as the instance.
  */
 typedef struct launch_context {
-    /* Absolute path of the workspace on this host; exists once launch is called. */
+    /* Absolute path of the workspace on this host, which exists once launch is called. NULL in
+     * configure where it will be a private folder, made for each launch. */
     const char *work_dir;
     /* Absolute path of the runner program that was built with this plugin (for this machine). */
     const char *runner_path;
-    /* Readable (poll for POLLIN; do not read) as soon as the launch shall be given up. */
+    /* Readable (poll for POLLIN; do not read) as soon as the launch shall be given up; -1 outside of
+     * launch. */
     int cancel_fd;
     void *internal;
 } launch_context;
@@ -76,7 +81,8 @@ typedef struct commandline_launcher {
     const char *default_work_dir;
 
     /* Reads the keys of its own from CONFIG, which follows the schema and has every default filled in.
-     * Touches nothing outside the process. *STATE is the launcher's, until destroy. */
+     * Touches nothing outside the process. *STATE is the launcher's, until destroy; after a failure
+     * destroy is called when it is not NULL. */
     int32_t (*configure)(const launch_context *context, json_object *config, void **state,
                          code_executor_error *error);
 
@@ -96,7 +102,7 @@ typedef struct commandline_launcher {
     char *(*object)(void *state, const char *language, const char *code, size_t length);
 
     /* Adds to the members of describe: "bind_dir", "isolation", "engine", "limits" and others of its
-     * own. May run while launch does; STARTED says whether the environment is up. */
+     * own. May run while launch does; STARTED says whether the environment is up. May be NULL. */
     void (*describe)(void *state, bool started, json_object *description);
 
     void (*destroy)(void *state);
