@@ -75,7 +75,7 @@ install_packages() {
 # ---- what is needed for what ------------------------------------------------------------------------
 
 build_packages=(build-essential cmake ninja-build pkg-config musl-tools libcurl4-openssl-dev
-    libjson-c-dev libssl-dev libcmark-dev libcmocka-dev libedit-dev)
+    libjson-c-dev libssl-dev libcmark-dev libcmocka-dev libedit-dev libseccomp-dev)
 engine_packages=(docker.io iptables iproute2 debootstrap util-linux)
 test_packages=(python3 procps)
 

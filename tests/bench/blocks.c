@@ -82,11 +82,13 @@ static int64_t docker_exec(void *context)
     return spawn_ns(argv, one->count);
 }
 
+/* As executors written in Python do it: the time limit is the command `timeout`. */
 static int64_t docker_py_exec(void *context)
 {
     block_case *one = context;
-    int64_t took = peer_ask(&one->bench->python, "exec %s %s %s/%s", one->bench->container,
-                            one->interpreter_inside, one->bench->inside, one->kind->file);
+    int64_t took =
+        peer_ask(&one->bench->python, "exec %s timeout 60 %s %s/%s", one->bench->container,
+                 one->interpreter_inside, one->bench->inside, one->kind->file);
     if (took < 0) {
         fprintf(stderr, "bench: docker-py: %s\n", one->bench->python.problem);
     }
