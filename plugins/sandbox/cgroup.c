@@ -4,7 +4,6 @@
  */
 #include "cgroup.h"
 
-#include "fork_guard.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -95,23 +94,6 @@ static char *join(const char *folder, const char *name)
     return path;
 }
 
-static int open_processes(const char *folder)
-{
-    char *path = join(folder, "cgroup.procs");
-    if (!path) {
-        errno = ENOMEM;
-        return -1;
-    }
-    fork_guard_enter();
-    int file = open(path, O_WRONLY | O_CLOEXEC);
-    fork_guard_add(file);
-    fork_guard_leave();
-    int errnum = errno;
-    free(path);
-    errno = errnum;
-    return file;
-}
-
 /* Makes the folder beneath PLACE and files it. Returns 0 or an errno. */
 static int make_folder(cgroup *group, const char *place, int version, const char *name)
 {
@@ -123,9 +105,8 @@ static int make_folder(cgroup *group, const char *place, int version, const char
         free(path);
         return errnum;
     }
-    struct cgroup_folder *folder = &group->folders[group->folder_count++];
-    *folder = (struct cgroup_folder){path, version, open_processes(path)};
-    return folder->processes < 0 ? errno : 0;
+    group->folders[group->folder_count++] = (struct cgroup_folder){path, version};
+    return 0;
 }
 
 static const struct cgroup_folder *find_folder(const cgroup *group, const char *place)
@@ -177,10 +158,10 @@ int32_t cgroup_make(const cgroup_places *places, cgroup *group, code_executor_er
     return CODE_EXECUTOR_OK;
 }
 
-int cgroup_set(const cgroup *group, enum cgroup_controller controller, const char *file,
-               const char *value)
+/* Writes VALUE to FILE of FOLDER; returns 0 or an errno. */
+static int write_value(const char *folder, const char *file, const char *value)
 {
-    char *path = join(group->of[controller]->path, file);
+    char *path = join(folder, file);
     if (!path)
         return ENOMEM;
     int descriptor = open(path, O_WRONLY | O_CLOEXEC);
@@ -194,12 +175,20 @@ int cgroup_set(const cgroup *group, enum cgroup_controller controller, const cha
     return errnum;
 }
 
-void cgroup_close(cgroup *group)
+int cgroup_set(const cgroup *group, enum cgroup_controller controller, const char *file,
+               const char *value)
 {
-    for (size_t i = 0; i < group->folder_count; i++) {
-        fork_guard_close(group->folders[i].processes);
-        group->folders[i].processes = -1;
-    }
+    return write_value(group->of[controller]->path, file, value);
+}
+
+int cgroup_join(const cgroup *group, long pid)
+{
+    char text[32];
+    int errnum = 0;
+    snprintf(text, sizeof text, "%ld", pid);
+    for (size_t i = 0; !errnum && i < group->folder_count; i++)
+        errnum = write_value(group->folders[i].path, "cgroup.procs", text);
+    return errnum;
 }
 
 /* The kernel takes a moment to let go of a group after its last process. */
@@ -218,7 +207,6 @@ static bool remove_folder(const char *path)
 bool cgroup_remove(cgroup *group)
 {
     bool removed = true;
-    cgroup_close(group);
     for (size_t i = 0; i < group->folder_count; i++) {
         removed = remove_folder(group->folders[i].path) && removed;
         free(group->folders[i].path);

@@ -46,21 +46,21 @@ typedef struct cgroup {
     struct cgroup_folder {
         char *path;
         int version;
-        int processes; /* cgroup.procs, open for writing; -1 when closed */
     } folders[CGROUP_CONTROLLERS];
     size_t folder_count;
     const struct cgroup_folder *of[CGROUP_CONTROLLERS]; /* into folders, or NULL */
 } cgroup;
 
-/* Makes one, after removing what dead makers left there. Descriptors are fork_guard's. */
+/* Makes one, after removing what dead makers left there. */
 int32_t cgroup_make(const cgroup_places *places, cgroup *group, code_executor_error *error);
 
 /* Writes VALUE to FILE of CONTROLLER's folder; returns 0 or an errno. */
 int cgroup_set(const cgroup *group, enum cgroup_controller controller, const char *file,
                const char *value);
 
-/* Closes the descriptors. */
-void cgroup_close(cgroup *group);
+/* Puts process PID into it; returns 0 or an errno. Takes milliseconds: the kernel waits until no processor
+ * is in the middle of a fork. */
+int cgroup_join(const cgroup *group, long pid);
 
 /* Removes it, once nothing runs in it any more, and frees what CGROUP holds. False: something did not
  * go; the next maker will try again. */

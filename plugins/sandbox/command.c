@@ -157,8 +157,6 @@ static uint64_t round_up(double value)
 static void add_limits(command_line *built, const sandbox_options *options,
                        const command_parts *parts)
 {
-    for (size_t i = 0; i < parts->group->folder_count; i++)
-        command_add_descriptor(built, "--join", parts->group->folders[i].processes);
     if (parts->means[LIMIT_MEMORY] == MEANS_RESOURCE)
         add_limit(built, RLIMIT_DATA, options->memory);
     if (parts->means[LIMIT_PIDS] == MEANS_RESOURCE)
@@ -189,6 +187,7 @@ int32_t command_build(const sandbox_options *options, const command_parts *parts
     command_add(built, "--chdir", SANDBOX_WORKSPACE, NULL);
     command_add(built, "--", SANDBOX_PROGRAMS "/enter", NULL);
     command_add_descriptor(built, "--ready", parts->ready);
+    command_add_descriptor(built, "--wait", parts->go);
     add_limits(built, options, parts);
     add_writable(built, options);
     if (parts->filter)

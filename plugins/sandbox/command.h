@@ -33,7 +33,8 @@ typedef struct command_parts {
     size_t filter_length;
     const enum limit_means *means;
     const cgroup *group;
-    int ready; /* where sandbox_enter reports */
+    int go;    /* what sandbox_enter waits for */
+    int ready; /* where it reports */
     int info;  /* where bubblewrap tells the number of the process inside */
 } command_parts;
 

@@ -3,11 +3,11 @@
  * enter.c: sandbox_enter, the last step of the way in. A small static program.
  *
  *     sandbox.so ──▶ bwrap ──▶ sandbox_enter ──▶ runner        (one process, from bwrap on)
- *                    namespaces,  cgroups, limits,
- *                    mounts       Landlock, seccomp
+ *                    namespaces,  limits, Landlock,
+ *                    mounts       seccomp
  *
- * bubblewrap knows no cgroups, no limits and no Landlock, and all three are taken on by a process for
- * itself and what it starts. So this stands between the two, does as its arguments say, writes one line
+ * bubblewrap knows no limits and no Landlock, and both are taken on by a process for itself and what it
+ * starts. So this stands between the two, does as its arguments say, writes one line
  * to the descriptor `ready` and becomes the runner. (bubblewrap knows seccomp, but would load a filter
  * too early: it refuses some of what is done here.)
  *
@@ -17,7 +17,7 @@
  * Its arguments come from command.c alone:
  *
  *     --ready FD                  where to report
- *     --join FD                   a cgroup.procs file, open for writing; may come several times
+ *     --wait FD                   for a byte: by then the host has put this process into its cgroup
  *     --limit RESOURCE VALUE      setrlimit, soft and hard
  *     --processors COUNT          run on the first COUNT of the processors that are allowed
  *     --writable PATH             Landlock: all may be done beneath it; several times
@@ -118,11 +118,12 @@ static void take_ready(char **arguments)
     ready = (int)number(arguments[0]);
 }
 
-static void join_cgroup(char **arguments)
+static void wait_for_host(char **arguments)
 {
+    char word;
     int file = (int)number(arguments[0]);
-    if (write(file, "0", 1) != 1)
-        fail("cannot enter its cgroup: %s", strerror(errno));
+    if (read(file, &word, 1) != 1)
+        fail("the host has given up");
     close(file);
 }
 
@@ -180,7 +181,7 @@ static const struct {
     int argument_count;
     void (*act)(char **arguments);
 } options[] = {
-    {"--ready", 1, take_ready},      {"--join", 1, join_cgroup},
+    {"--ready", 1, take_ready},      {"--wait", 1, wait_for_host},
     {"--limit", 2, set_limit},       {"--processors", 1, choose_processors},
     {"--writable", 1, add_writable}, {"--filter", 1, take_filter},
 };

@@ -45,6 +45,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -75,6 +76,7 @@ struct ends {
     int socket[2]; /* ours, the runner's */
     int ready[2];  /* ours, sandbox_enter's */
     int info[2];   /* ours, bubblewrap's */
+    int go[2];     /* sandbox_enter's, ours; a socket, for a pipe would raise SIGPIPE */
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -208,8 +210,8 @@ static int32_t impose_limits(sandbox *self, const launch_context *context,
 
 static void close_ends(struct ends *ends)
 {
-    int *all[] = {&ends->socket[0], &ends->socket[1], &ends->ready[0],
-                  &ends->ready[1],  &ends->info[0],   &ends->info[1]};
+    int *all[] = {&ends->socket[0], &ends->socket[1], &ends->ready[0], &ends->ready[1],
+                  &ends->info[0],   &ends->info[1],   &ends->go[0],    &ends->go[1]};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         fork_guard_close(*all[i]);
         *all[i] = -1;
@@ -218,9 +220,9 @@ static void close_ends(struct ends *ends)
 
 static int32_t open_ends(struct ends *ends, code_executor_error *error)
 {
-    *ends = (struct ends){{-1, -1}, {-1, -1}, {-1, -1}};
+    *ends = (struct ends){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
     if (fork_guard_socketpair(ends->socket) == 0 && fork_guard_pipe(ends->ready) == 0 &&
-        fork_guard_pipe(ends->info) == 0)
+        fork_guard_pipe(ends->info) == 0 && fork_guard_socketpair(ends->go) == 0)
         return CODE_EXECUTOR_OK;
     int errnum = errno;
     close_ends(ends);
@@ -245,6 +247,7 @@ static int32_t start_bubblewrap(sandbox *self, const launch_context *context,
                            .filter_length = self->filter_length,
                            .means = self->means,
                            .group = &self->group,
+                           .go = ends->go[0],
                            .ready = ends->ready[1],
                            .info = ends->info[1]};
     command_line line;
@@ -264,13 +267,16 @@ static int32_t start_bubblewrap(sandbox *self, const launch_context *context,
     return status;
 }
 
-/* Waits for sandbox_enter's line: "1 VERSION" or "0 WORDS". An empty LINE: it never came so far. */
-static int32_t read_line(const launch_context *context, int fd, char *line, size_t size,
-                         code_executor_error *error)
+/*
+ * Reads from FD up to and with the character LAST into TEXT, or to the end of the file. A TEXT without LAST
+ * says that the other side ended before.
+ */
+static int32_t read_up_to(const launch_context *context, int fd, char last, char *text, size_t size,
+                          code_executor_error *error)
 {
     size_t length = 0;
-    *line = '\0';
-    while (length + 1 < size && !strchr(line, '\n')) {
+    *text = '\0';
+    while (length + 1 < size && !strchr(text, last)) {
         struct pollfd ready[2] = {{.fd = fd, .events = POLLIN},
                                   {.fd = context->cancel_fd, .events = POLLIN}};
         int count = poll(ready, 2, START_MS);
@@ -282,32 +288,68 @@ static int32_t read_line(const launch_context *context, int fd, char *line, size
             return error_set(error, CODE_EXECUTOR_TIMED_OUT,
                              "bubblewrap did not start anything within %d seconds",
                              START_MS / 1000);
-        ssize_t part = ready[0].revents ? read(fd, line + length, size - 1 - length) : 1;
+        if (!ready[0].revents)
+            continue;
+        ssize_t part = read(fd, text + length, size - 1 - length);
         if (part <= 0)
             break;
-        length += ready[0].revents ? (size_t)part : 0;
-        line[length] = '\0';
+        length += (size_t)part;
+        text[length] = '\0';
     }
-    line[strcspn(line, "\n")] = '\0';
     return CODE_EXECUTOR_OK;
 }
 
+/* bubblewrap ended before its time. */
+static int32_t report_failure(sandbox *self, code_executor_error *error)
+{
+    char words[512];
+    (void)helper_process_wait_all(&self->bubblewrap, DEATH_MS);
+    return diagnose_failure(helper_process_words(&self->bubblewrap, words, sizeof words), error);
+}
+
+/*
+ * Gets hold of process 1 inside, whose number bubblewrap tells as soon as there is one, and puts it into
+ * the cgroup while it is busy with its mounts. The number cannot mean another process yet: bubblewrap, who
+ * would have to reap it first, is there as long as process 1 is.
+ */
+static int32_t adopt_first(sandbox *self, const launch_context *context, const struct ends *ends,
+                           code_executor_error *error)
+{
+    char text[512];
+    int32_t status = read_up_to(context, ends->info[0], '}', text, sizeof text, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    static const char key[] = "\"child-pid\":";
+    const char *at = strstr(text, key);
+    long pid = at ? strtol(at + sizeof key - 1, NULL, 10) : 0;
+    if (pid <= 0)
+        return report_failure(self, error);
+    fork_guard_enter();
+    self->first = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0u);
+    fork_guard_add(self->first);
+    fork_guard_leave();
+    int errnum = cgroup_join(&self->group, pid);
+    /* ESRCH: it has ended already, and will be found so. */
+    if (errnum && errnum != ESRCH)
+        return error_set_errno(error, CODE_EXECUTOR_IO, errnum, "cannot fill the sandbox's cgroup");
+    (void)send(ends->go[1], "", 1, MSG_NOSIGNAL);
+    return CODE_EXECUTOR_OK;
+}
+
+/* Waits for sandbox_enter's line: "1 VERSION" or "0 WORDS". */
 static int32_t await_runner(sandbox *self, const launch_context *context, int ready,
                             code_executor_error *error)
 {
     char line[600];
-    int32_t status = read_line(context, ready, line, sizeof line, error);
+    int32_t status = read_up_to(context, ready, '\n', line, sizeof line, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
+    line[strcspn(line, "\n")] = '\0';
     if (line[0] == '0')
         return error_set(error, CODE_EXECUTOR_UNAVAILABLE, "cannot start the sandbox: %s",
                          line + 2);
-    if (line[0] != '1') {
-        char words[512];
-        (void)helper_process_wait_all(&self->bubblewrap, DEATH_MS);
-        return diagnose_failure(helper_process_words(&self->bubblewrap, words, sizeof words),
-                                error);
-    }
+    if (line[0] != '1')
+        return report_failure(self, error);
     int landlock = atoi(line + 1);
     pthread_mutex_lock(&self->lock);
     self->landlock = landlock;
@@ -316,24 +358,6 @@ static int32_t await_runner(sandbox *self, const launch_context *context, int re
         launch_log(context, CODE_EXECUTOR_LOG_INFO,
                    "this kernel has no Landlock: the sandbox has one wall less");
     return CODE_EXECUTOR_OK;
-}
-
-/* Gets hold of process 1 inside; bubblewrap has told its number before anything ran. The number cannot
- * mean another process yet: bubblewrap, who would have to reap it first, ends with it. */
-static void hold_first(sandbox *self, int info)
-{
-    char text[512];
-    ssize_t length = wait_readable(info, 0) ? read(info, text, sizeof text - 1) : 0;
-    text[length > 0 ? length : 0] = '\0';
-    static const char key[] = "\"child-pid\":";
-    const char *at = strstr(text, key);
-    long pid = at ? strtol(at + sizeof key - 1, NULL, 10) : 0;
-    if (pid <= 0)
-        return;
-    fork_guard_enter();
-    self->first = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0u);
-    fork_guard_add(self->first);
-    fork_guard_leave();
 }
 
 /* What became of it, for the session that found the connection closed. */
@@ -357,18 +381,16 @@ static int32_t start(sandbox *self, const launch_context *context, struct ends *
         status = prepare_filter(self, error);
     if (status == CODE_EXECUTOR_OK)
         status = start_bubblewrap(self, context, ends, error);
-    cgroup_close(&self->group);
     if (status != CODE_EXECUTOR_OK)
         return status;
     /* Only the other sides' copies are left, so that their end is seen. */
-    int *theirs[] = {&ends->socket[1], &ends->ready[1], &ends->info[1]};
+    int *theirs[] = {&ends->socket[1], &ends->ready[1], &ends->info[1], &ends->go[0]};
     for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
         fork_guard_close(*theirs[i]);
         *theirs[i] = -1;
     }
-    status = await_runner(self, context, ends->ready[0], error);
-    hold_first(self, ends->info[0]);
-    return status;
+    status = adopt_first(self, context, ends, error);
+    return status == CODE_EXECUTOR_OK ? await_runner(self, context, ends->ready[0], error) : status;
 }
 
 static int32_t sandbox_launch(void *state, const launch_context *context, launched *made,
