@@ -13,6 +13,7 @@
 #include "execution.h"
 #include "connection.h"
 #include "kill_tree.h"
+#include "launch.h"
 #include "memory_events.h"
 #include "supervisor.h"
 #include "system.h"
@@ -29,34 +30,29 @@
 #include <unistd.h>
 
 /* A supervisor that has not reported this long after it had to is stopped, starved or stuck. */
-#define OVERDUE_MS (2u * SUPERVISOR_PATIENCE_MS)
-/* How long orphans that do not die are killed again and again. */
-#define ORPHAN_PATIENCE_MS 5000u
-#define PASS_PAUSE_MS      5u
-
-struct stream {
-    int descriptor; /* -1: end-of-file, or not ours any more */
-    size_t left;    /* DRAINING: bytes that were there when the command had ended */
-    bool enlarged;
-};
+#define OVERDUE_MS (SUPERVISOR_PATIENCE_MS + 2000u)
+/* How long orphans that do not die hold up what waits for their end. */
+#define ORPHAN_PATIENCE_MS 2500u
+/* Between two passes over them, before and after that. */
+#define PASS_PAUSE_MS     5u
+#define STUBBORN_PAUSE_MS 1000u
 
 struct execution {
     struct execution *next;
-    uint32_t number; /* 0 in BACKGROUND */
-    enum phase { GATHERING, RUNNING, ORPHANED, DRAINING, BACKGROUND } phase;
-    pid_t supervisor; /* 0: reaped */
-    int channel;      /* -1: closed */
-    int input;        /* GATHERING: memfd, or -1 */
+    uint32_t number; /* 0 in SPARE and BACKGROUND */
+    enum phase { SPARE, GATHERING, RUNNING, ORPHANED, DRAINING, BACKGROUND } phase;
+    struct launched launched; /* supervisor 0: reaped; descriptors -1: closed */
+    size_t to_drain[2];       /* bytes that were in the pipes when the command had ended */
+    bool enlarged[2];         /* the pipes */
+    int input;                /* GATHERING: memfd, or -1 */
     size_t input_length;
     int input_error;
-    struct stream streams[2];
     uint64_t credit;
     bool cancelled;   /* by KILL or RESET */
     bool resetting;   /* RESET_DONE waits for its supervisor's end */
     uint64_t overdue; /* when its supervisor must have done what it has to */
     bool held_up;     /* it had not, and was killed for it */
     uint64_t started;
-    uint32_t timeout_ms;
     uint64_t memory_kills; /* when it started */
     struct supervisor_report report;
 };
@@ -66,6 +62,8 @@ static uint32_t in_flight; /* records with an EXIT to come */
 static bool ptrace_is_kept;
 static uint32_t resets_pending;
 static bool childless = true;
+static struct execution *spare; /* whose supervisor waits for a command */
+static bool spare_is_wanted;
 
 static struct {
     bool active;
@@ -76,6 +74,7 @@ static struct {
 void executions_configure(bool keep_ptrace)
 {
     ptrace_is_kept = keep_ptrace;
+    spare_is_wanted = true;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -97,10 +96,8 @@ static struct execution *add_execution(uint32_t number)
         return NULL;
     execution->number = number;
     execution->phase = GATHERING;
-    execution->channel = -1;
+    execution->launched = (struct launched){0, -1, {-1, -1}};
     execution->input = -1;
-    execution->streams[0].descriptor = -1;
-    execution->streams[1].descriptor = -1;
     execution->overdue = NEVER;
     execution->next = executions;
     executions = execution;
@@ -121,10 +118,10 @@ static void free_execution(struct execution *execution)
     while (*link != execution)
         link = &(*link)->next;
     *link = execution->next;
-    close_descriptor(&execution->channel);
+    close_descriptor(&execution->launched.channel);
     close_descriptor(&execution->input);
-    close_descriptor(&execution->streams[0].descriptor);
-    close_descriptor(&execution->streams[1].descriptor);
+    close_descriptor(&execution->launched.outputs[0]);
+    close_descriptor(&execution->launched.outputs[1]);
     free(execution);
 }
 
@@ -162,12 +159,13 @@ static void finish(struct execution *execution)
     if (!execution->cancelled && !execution->resetting)
         execution->overdue = NEVER;
     in_flight--;
+    spare_is_wanted = true;
     struct supervisor_order order = {.kind = ORDER_DISCARD};
-    if (execution->channel >= 0)
-        (void)send(execution->channel, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
-    close_descriptor(&execution->streams[0].descriptor);
-    close_descriptor(&execution->streams[1].descriptor);
-    if (execution->supervisor == 0)
+    if (execution->launched.channel >= 0)
+        (void)send(execution->launched.channel, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close_descriptor(&execution->launched.outputs[0]);
+    close_descriptor(&execution->launched.outputs[1]);
+    if (execution->launched.supervisor == 0)
         free_execution(execution);
 }
 
@@ -177,35 +175,35 @@ static void finish(struct execution *execution)
  */
 static void pump(struct execution *execution, int index)
 {
-    struct stream *stream = &execution->streams[index];
+    int *descriptor = &execution->launched.outputs[index];
     size_t size = OUTPUT_PAYLOAD_MAX;
-    if (execution->phase == DRAINING && size > stream->left)
-        size = stream->left;
+    if (execution->phase == DRAINING && size > execution->to_drain[index])
+        size = execution->to_drain[index];
     if (size > execution->credit)
         size = (size_t)execution->credit;
-    if (stream->descriptor < 0 || size == 0 || !connection_has_room())
+    if (*descriptor < 0 || size == 0 || !connection_has_room())
         return;
     unsigned char *payload = connection_reserve(size);
     if (!payload)
         return;
-    ssize_t count = read(stream->descriptor, payload, size);
+    ssize_t count = read(*descriptor, payload, size);
     if (count < 0 && errno == EINTR)
         return;
     if (count <= 0) {
-        stream->left = 0; /* drained, also where the code has read from its own pipe */
+        execution->to_drain[index] = 0; /* sooner, where the code has read from its own pipe */
         if (count == 0 || errno != EAGAIN)
-            close_descriptor(&stream->descriptor);
+            close_descriptor(descriptor);
         return;
     }
     connection_queue((struct frame_header){(uint32_t)count, FRAME_OUTPUT, (uint16_t)(index + 1),
                                            execution->number});
     execution->credit -= (uint64_t)count;
     if (execution->phase == DRAINING)
-        stream->left -= (size_t)count;
-    if (count == OUTPUT_PAYLOAD_MAX && !stream->enlarged) {
+        execution->to_drain[index] -= (size_t)count;
+    if (count == OUTPUT_PAYLOAD_MAX && !execution->enlarged[index]) {
         /* It has filled its pipe; a larger one saves wake-ups. Only now: pipes count against a limit. */
-        stream->enlarged = true;
-        (void)fcntl(stream->descriptor, F_SETPIPE_SZ, 4 * (int)OUTPUT_PAYLOAD_MAX);
+        execution->enlarged[index] = true;
+        (void)fcntl(*descriptor, F_SETPIPE_SZ, 4 * (int)OUTPUT_PAYLOAD_MAX);
     }
     connection_flush();
 }
@@ -245,53 +243,6 @@ const char *execution_input(uint32_t number, const unsigned char *bytes, size_t 
     return NULL;
 }
 
-/* The descriptor from which the command reads: what was gathered, or nothing. */
-static int open_input(struct execution *execution)
-{
-    int input = execution->input;
-    execution->input = -1;
-    if (input >= 0 && lseek(input, 0, SEEK_SET) == 0)
-        return input;
-    if (input >= 0)
-        close(input);
-    input = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    return input >= 0 ? input : memfd_create("stdin", MFD_CLOEXEC); /* a sandbox without /dev */
-}
-
-struct plumbing {
-    int channel[2]; /* the runner's, the supervisor's */
-    int pipes[2][2];
-    int input;
-};
-
-static void close_plumbing(struct plumbing *plumbing)
-{
-    close_descriptor(&plumbing->channel[0]);
-    close_descriptor(&plumbing->channel[1]);
-    for (int i = 0; i < 2; i++) {
-        close_descriptor(&plumbing->pipes[i][0]);
-        close_descriptor(&plumbing->pipes[i][1]);
-    }
-    close_descriptor(&plumbing->input);
-}
-
-/* 0 or errno. */
-static int lay_plumbing(struct execution *execution, struct plumbing *plumbing)
-{
-    *plumbing = (struct plumbing){{-1, -1}, {{-1, -1}, {-1, -1}}, -1};
-    if (execution->input_error != 0)
-        return execution->input_error;
-    plumbing->input = open_input(execution);
-    if (plumbing->input < 0 || pipe2(plumbing->pipes[0], O_CLOEXEC) != 0 ||
-        pipe2(plumbing->pipes[1], O_CLOEXEC) != 0 ||
-        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, plumbing->channel) != 0)
-        return errno;
-    for (int i = 0; i < 2; i++)
-        if (fcntl(plumbing->pipes[i][0], F_SETFL, O_NONBLOCK) != 0)
-            return errno;
-    return 0;
-}
-
 static void not_started(struct execution *execution, int error, const char *doing)
 {
     execution->report = (struct supervisor_report){
@@ -303,59 +254,81 @@ static void not_started(struct execution *execution, int error, const char *doin
 
 static void start(struct execution *execution, const struct spawn_request *spawn)
 {
-    struct plumbing plumbing;
-    int error = lay_plumbing(execution, &plumbing);
+    int error = execution->input_error;
+    int input = execution->input;
+    execution->input = -1;
+    if (error == 0 && input >= 0 && lseek(input, 0, SEEK_SET) != 0)
+        error = errno;
     if (error != 0) {
-        close_plumbing(&plumbing);
-        not_started(execution, error, "cannot make the pipes of a command");
+        close_descriptor(&input);
+        not_started(execution, error, "cannot keep the standard input");
         return;
     }
-    struct supervisor_setup setup = {
-        .runner = getpid(),
-        .channel = plumbing.channel[1],
-        .input = plumbing.input,
-        .outputs = {plumbing.pipes[0][1], plumbing.pipes[1][1]},
-        .taps = {plumbing.pipes[0][0], plumbing.pipes[1][0]},
-        .keep_ptrace = ptrace_is_kept,
-    };
-    pid_t pid = fork();
-    if (pid == 0)
-        supervisor_main(&setup, spawn);
-    error = errno;
-    if (pid > 0) {
-        execution->supervisor = pid;
-        execution->phase = RUNNING;
-        execution->channel = plumbing.channel[0];
-        execution->streams[0].descriptor = plumbing.pipes[0][0];
-        execution->streams[1].descriptor = plumbing.pipes[1][0];
-        plumbing.channel[0] = plumbing.pipes[0][0] = plumbing.pipes[1][0] = -1;
-    }
-    close_plumbing(&plumbing);
-    if (pid < 0)
+    error = launch_supervisor(input, spawn, ptrace_is_kept, &execution->launched);
+    if (error != 0)
         not_started(execution, error, "cannot start a process");
+    else
+        execution->phase = RUNNING;
 }
 
-const char *execution_spawn(uint32_t number, const struct spawn_request *spawn)
+/*
+ * Most executions find a supervisor that was forked beforehand, for a fork takes a third of the time
+ * that starting a shell does. It has been waiting since the last EXIT.
+ */
+static struct execution *take_spare(const struct request *request)
 {
-    struct execution *execution = find_execution(number);
+    struct execution *execution = spare;
+    if (!execution || !launch_order(&execution->launched, request->frame, request->frame_length))
+        return NULL;
+    spare = NULL;
+    execution->number = request->header.execution;
+    execution->phase = RUNNING;
+    in_flight++;
+    return execution;
+}
+
+void executions_prepare(void)
+{
+    if (spare || !spare_is_wanted)
+        return;
+    spare_is_wanted = false; /* where it fails: not again before the next EXIT */
+    struct execution *execution = add_execution(0);
+    if (!execution)
+        return;
+    in_flight--;
+    execution->phase = SPARE;
+    if (launch_supervisor(-1, NULL, ptrace_is_kept, &execution->launched) != 0)
+        free_execution(execution);
+    else
+        spare = execution;
+}
+
+const char *execution_spawn(const struct request *request)
+{
+    const struct spawn_request *spawn = &request->spawn;
+    struct execution *execution = find_execution(request->header.execution);
     if (execution && execution->phase != GATHERING)
         return "SPAWN for an execution that is running";
+    uint64_t memory_kills = memory_events_kills();
+    bool has_input = execution;
+    if (!has_input && in_flight < EXECUTIONS_MAX)
+        execution = take_spare(request);
     if (!execution)
-        execution = add_execution(number);
+        execution = add_execution(request->header.execution);
     if (!execution)
         return "no memory for an execution";
-    if (in_flight > EXECUTIONS_MAX) {
-        not_started(execution, EAGAIN, "too many executions at once");
-        return NULL;
-    }
     execution->credit = spawn->credit;
-    execution->timeout_ms = spawn->timeout_ms;
     execution->started = now_ns();
-    execution->memory_kills = memory_events_kills();
+    execution->memory_kills = memory_kills;
     if (spawn->timeout_ms != 0)
         execution->overdue =
             moment_after((uint64_t)spawn->timeout_ms + spawn->grace_ms + OVERDUE_MS);
-    start(execution, spawn);
+    if (execution->phase == RUNNING)
+        return NULL;
+    if (in_flight > EXECUTIONS_MAX)
+        not_started(execution, EAGAIN, "too many executions at once");
+    else
+        start(execution, spawn);
     return NULL;
 }
 
@@ -399,8 +372,8 @@ static void conclude(struct execution *execution)
 static void order_kill(struct execution *execution, uint32_t signal, uint32_t grace_ms)
 {
     struct supervisor_order order = {.kind = ORDER_KILL, .signal = signal, .grace_ms = grace_ms};
-    if (execution->channel >= 0)
-        (void)send(execution->channel, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (execution->launched.channel >= 0)
+        (void)send(execution->launched.channel, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
     uint64_t overdue = moment_after((uint64_t)grace_ms + OVERDUE_MS);
     if (overdue < execution->overdue)
         execution->overdue = overdue;
@@ -423,6 +396,12 @@ void execution_kill(uint32_t number, uint32_t signal, uint32_t grace_ms)
         conclude(execution);
 }
 
+/* Whether what waits for the orphans' end must wait on. */
+static bool orphans_hold_up(void)
+{
+    return orphans.active && now_ns() < orphans.deadline;
+}
+
 static void kill_orphans(void)
 {
     if (!orphans.active)
@@ -435,7 +414,7 @@ void executions_reset(void)
 {
     resets_pending++;
     for (struct execution *execution = executions; execution; execution = execution->next) {
-        if (execution->phase == GATHERING)
+        if (execution->phase == GATHERING || execution->phase == SPARE)
             continue;
         execution->resetting = true;
         if (execution->number != 0)
@@ -451,21 +430,21 @@ static void begin_draining(struct execution *execution)
 {
     execution->phase = DRAINING;
     for (int i = 0; i < 2; i++) {
-        struct stream *stream = &execution->streams[i];
         int available = 0;
-        if (stream->descriptor >= 0 && ioctl(stream->descriptor, FIONREAD, &available) == 0)
-            stream->left = (size_t)available;
+        if (execution->launched.outputs[i] >= 0 &&
+            ioctl(execution->launched.outputs[i], FIONREAD, &available) == 0)
+            execution->to_drain[i] = (size_t)available;
     }
 }
 
 static void take_report(struct execution *execution)
 {
     struct supervisor_report report;
-    ssize_t length = recv(execution->channel, &report, sizeof report, MSG_DONTWAIT);
+    ssize_t length = recv(execution->launched.channel, &report, sizeof report, MSG_DONTWAIT);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (length != (ssize_t)sizeof report) {
-        close_descriptor(&execution->channel); /* it has exited; SIGCHLD says how */
+        close_descriptor(&execution->launched.channel); /* it has exited; SIGCHLD says how */
         return;
     }
     if (execution->phase != RUNNING)
@@ -498,10 +477,14 @@ static void supervisor_lost(struct execution *execution)
 
 static void supervisor_ended(struct execution *execution, int status)
 {
-    if (execution->channel >= 0)
+    if (execution->launched.channel >= 0)
         take_report(execution);
-    execution->supervisor = 0;
-    close_descriptor(&execution->channel);
+    execution->launched.supervisor = 0;
+    close_descriptor(&execution->launched.channel);
+    if (execution->phase == SPARE) {
+        spare = NULL;
+        execution->phase = BACKGROUND;
+    }
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || execution->phase == RUNNING)
         supervisor_lost(execution);
     if (execution->phase == BACKGROUND)
@@ -519,7 +502,7 @@ void executions_reap(void)
         if (pid <= 0)
             return;
         struct execution *execution = executions;
-        while (execution && execution->supervisor != pid)
+        while (execution && execution->launched.supervisor != pid)
             execution = execution->next;
         if (!execution)
             continue; /* an orphan that fell to us */
@@ -550,9 +533,9 @@ size_t executions_watch(struct pollfd *descriptors)
         bool hungry = room && execution->credit > 0 &&
                       (execution->phase == RUNNING || execution->phase == DRAINING);
         const int watched[] = {
-            execution->channel,
-            hungry ? execution->streams[0].descriptor : -1,
-            hungry ? execution->streams[1].descriptor : -1,
+            execution->launched.channel,
+            hungry ? execution->launched.outputs[0] : -1,
+            hungry ? execution->launched.outputs[1] : -1,
         };
         for (int i = 0; i < 3; i++)
             descriptors[count++] = (struct pollfd){watched[i], POLLIN, 0};
@@ -574,9 +557,11 @@ void executions_polled(const struct pollfd *descriptors)
 
 uint64_t executions_deadline(void)
 {
-    uint64_t deadline = orphans.active ? moment_after(PASS_PAUSE_MS) : NEVER;
+    uint64_t deadline = NEVER;
+    if (orphans.active)
+        deadline = moment_after(orphans_hold_up() ? PASS_PAUSE_MS : STUBBORN_PAUSE_MS);
     for (struct execution *execution = executions; execution; execution = execution->next)
-        if (execution->supervisor != 0 && execution->overdue < deadline)
+        if (execution->launched.supervisor != 0 && execution->overdue < deadline)
             deadline = execution->overdue;
     return deadline;
 }
@@ -586,11 +571,11 @@ static void advance_draining(struct execution *execution)
     for (int i = 0; i < 2; i++) {
         size_t before;
         do {
-            before = execution->streams[i].left;
+            before = execution->to_drain[i];
             pump(execution, i);
-        } while (execution->streams[i].left < before);
+        } while (execution->to_drain[i] < before);
     }
-    bool drained = execution->streams[0].left == 0 && execution->streams[1].left == 0;
+    bool drained = execution->to_drain[0] == 0 && execution->to_drain[1] == 0;
     bool waits_for_host = !connection_has_room();
     /* A cancel must not hang on a host's thread that takes no more output. */
     if (drained || (execution->cancelled && execution->credit == 0 && !waits_for_host))
@@ -604,19 +589,19 @@ static void advance_orphans(void)
         return;
     size_t count = 0;
     for (struct execution *execution = executions; execution; execution = execution->next)
-        count += execution->supervisor != 0;
+        count += execution->launched.supervisor != 0;
     pid_t *supervisors = calloc(count + 1, sizeof *supervisors);
     if (!supervisors)
         return; /* tried again soon */
     count = 0;
     for (struct execution *execution = executions; execution; execution = execution->next)
-        if (execution->supervisor != 0)
-            supervisors[count++] = execution->supervisor;
+        if (execution->launched.supervisor != 0)
+            supervisors[count++] = execution->launched.supervisor;
     executions_reap();
     if (!childless)
         (void)tree_kill_pass(&orphans.killing, supervisors, count);
     free(supervisors);
-    if (!childless && orphans.killing.met > 0 && now_ns() < orphans.deadline)
+    if (!childless && orphans.killing.met > 0)
         return;
     orphans.active = false;
     tree_kill_release(&orphans.killing);
@@ -625,11 +610,11 @@ static void advance_orphans(void)
 /* A supervisor that does not do its duty dies; its tree falls to us. */
 static void check_overdue(struct execution *execution)
 {
-    if (execution->supervisor == 0 || now_ns() < execution->overdue)
+    if (execution->launched.supervisor == 0 || now_ns() < execution->overdue)
         return;
     execution->overdue = NEVER;
     execution->held_up = true;
-    (void)kill(execution->supervisor, SIGKILL);
+    (void)kill(execution->launched.supervisor, SIGKILL);
 }
 
 static void send_reset_done(void)
@@ -637,7 +622,7 @@ static void send_reset_done(void)
     for (struct execution *execution = executions; execution; execution = execution->next)
         if (execution->resetting)
             return;
-    for (; resets_pending > 0 && !orphans.active; resets_pending--)
+    for (; resets_pending > 0 && !orphans_hold_up(); resets_pending--)
         if (connection_reserve(0))
             connection_queue((struct frame_header){0, FRAME_RESET_DONE, 0, 0});
 }
@@ -649,7 +634,7 @@ void executions_advance(void)
     for (struct execution *execution = executions; execution; execution = next) {
         next = execution->next;
         check_overdue(execution);
-        if (execution->phase == ORPHANED && !orphans.active)
+        if (execution->phase == ORPHANED && !orphans_hold_up())
             begin_draining(execution);
         if (execution->phase == DRAINING)
             advance_draining(execution);
@@ -660,14 +645,16 @@ void executions_advance(void)
 
 void executions_shut_down(void)
 {
+    spare_is_wanted = false;
+    spare = NULL;
     struct execution *next;
     for (struct execution *execution = executions; execution; execution = next) {
         next = execution->next;
         execution->phase = BACKGROUND;
-        close_descriptor(&execution->channel);
-        close_descriptor(&execution->streams[0].descriptor);
-        close_descriptor(&execution->streams[1].descriptor);
-        if (execution->supervisor == 0)
+        close_descriptor(&execution->launched.channel);
+        close_descriptor(&execution->launched.outputs[0]);
+        close_descriptor(&execution->launched.outputs[1]);
+        if (execution->launched.supervisor == 0)
             free_execution(execution);
     }
     resets_pending = 0;
@@ -676,5 +663,5 @@ void executions_shut_down(void)
 
 bool executions_gone(void)
 {
-    return !executions && !orphans.active;
+    return !executions && !orphans_hold_up();
 }

@@ -19,7 +19,7 @@ void executions_configure(bool keep_ptrace);
 
 /* Requests. NULL, or why the request is out of place. */
 const char *execution_input(uint32_t number, const unsigned char *bytes, size_t length);
-const char *execution_spawn(uint32_t number, const struct spawn_request *spawn);
+const char *execution_spawn(const struct request *request);
 void execution_credit(uint32_t number, uint32_t count);
 void execution_kill(uint32_t number, uint32_t signal, uint32_t grace_ms);
 void executions_reset(void);
@@ -37,6 +37,9 @@ uint64_t executions_deadline(void);
 
 /* After SIGCHLD: takes note of what ended, supervisors and orphans. */
 void executions_reap(void);
+
+/* When there is nothing else to do: gets ready for the next SPAWN. */
+void executions_prepare(void);
 
 /* Lets everything take its next step: drain pipes, send EXIT and RESET_DONE, kill orphans. */
 void executions_advance(void);

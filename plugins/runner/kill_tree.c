@@ -31,8 +31,8 @@
 
 /* Passes that may each meet something new before what was met is killed. */
 #define PASSES_MAX 8
-/* The largest number a process can have on Linux. */
-#define PID_LIMIT (4 * 1024 * 1024)
+/* Above all numbers that processes have; on any Linux, until tree_prepare knows better. */
+static pid_t pid_limit = 4 * 1024 * 1024;
 
 struct process {
     pid_t pid;
@@ -54,6 +54,16 @@ struct sweep {
     void (*meet)(const struct process *process, void *context);
     void *context;
 };
+
+void tree_prepare(void)
+{
+    char text[16] = "";
+    int file = open("/proc/sys/kernel/pid_max", O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && read(file, text, sizeof text - 1) > 0 && atoi(text) > 0)
+        pid_limit = atoi(text) + 1;
+    if (file >= 0)
+        close(file);
+}
 
 static int compare_processes(const void *left, const void *right)
 {
@@ -187,7 +197,7 @@ static bool sweep_proc(struct sweep *sweep)
 static size_t signal_children(const struct sweep *sweep, int signal)
 {
     size_t count = 0;
-    for (pid_t pid = 2; pid < PID_LIMIT; pid++) {
+    for (pid_t pid = 2; pid < pid_limit; pid++) {
         siginfo_t information;
         if (waitid(P_PID, (id_t)pid, &information, WEXITED | WNOHANG | WNOWAIT) != 0 ||
             excepted(sweep, pid))

@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* Once, before anything untrusted runs: learns what cannot be learned when the code is hostile. */
+void tree_prepare(void);
+
 /* Sends SIGNAL once to each, and makes stopped ones go on so that it takes effect. */
 void tree_signal(int signal);
 

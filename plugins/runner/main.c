@@ -19,7 +19,8 @@
  * command leaves behind becomes its child, however often it forks and whatever session it starts, so it
  * knows for each process to which execution it belongs, and one execution's end touches no other. It
  * lives on while descendants of the command do, reads what they write so that they neither block nor die
- * of it, and exits when none is left.
+ * of it, and exits when none is left. One supervisor more is forked beforehand, for the next SPAWN, and
+ * sleeps until then.
  *
  * Who watches whom:
  *   - the host dies, or ends the connection: the runner reads end-of-file, closes the channels, and exits
@@ -45,6 +46,7 @@
 #include "connection.h"
 #include "execution.h"
 #include "guard.h"
+#include "kill_tree.h"
 #include "memory_events.h"
 #include "system.h"
 #include "write_file.h"
@@ -130,7 +132,7 @@ static const char *take_input(const struct request *request)
 
 static const char *take_spawn(const struct request *request)
 {
-    return execution_spawn(request->header.execution, &request->spawn);
+    return execution_spawn(request);
 }
 
 static const char *take_credit(const struct request *request)
@@ -279,6 +281,8 @@ static void step(uint64_t deadline)
     connection_flush();
     if (connection_broken())
         end(RUNNER_ENDED, NULL);
+    if (!runner.ended)
+        executions_prepare();
 }
 
 /* Returns when all that was started is dead, or does not die. */
@@ -297,6 +301,7 @@ static void shut_down(void)
 int main(void)
 {
     guard_runner();
+    tree_prepare();
     write_file_open();
     memory_events_open();
     sigset_t watched;

@@ -102,7 +102,7 @@ enum hello_flag {
 
 /*
  * SPAWN: u32 timeout in ms (0: none), u32 grace in ms between SIGTERM and SIGKILL, u32 credit,
- *     u32 flags (0), string folder (the working directory),
+ *     u32 flags (0), string folder (the working directory; "": where the runner was started),
  *     u32 count, strings: environment defaults, "NAME=value", which hold where NAME is not set yet,
  *     u32 count, strings: environment additions, "NAME=value", which hold in any case,
  *     u32 count of candidates, each: u32 count, strings: an argument vector.
@@ -118,9 +118,12 @@ enum hello_flag {
  * Exit code is meant for EXIT_EXITED, signal for the death by one; both are 0 elsewhere.
  *
  * Before EXIT comes what the command had written when it ended, as credit permits. Only after KILL or
- * RESET the EXIT does not wait for credit: what does not fit then is dropped.
+ * RESET the EXIT does not wait for credit: what does not fit then is dropped. Once its time and grace
+ * are over, EXIT comes within EXIT_LATE_SECONDS, even where something cannot be killed; so does
+ * RESET_DONE.
  */
-#define CANDIDATE_NONE 0xffffffffu
+#define EXIT_LATE_SECONDS 8
+#define CANDIDATE_NONE    0xffffffffu
 
 enum exit_how {
     EXIT_EXITED = 0,
@@ -136,7 +139,8 @@ enum exit_how {
  * WRITE: the file at PATH, relative to the folder in which the runner was started and beneath it. A
  * file longer than a payload comes in several frames with the same execution number, one after the
  * other; bytes are appended. Parent folders are made, links are not followed, and the file takes its
- * place (rename) with WRITE_LAST, so that a reader sees the old or the whole new one.
+ * place (rename) with WRITE_LAST, so that a reader sees the old or the whole new one. One WRITE_DONE
+ * answers all its frames, after the last, with the first error.
  */
 enum write_flag { WRITE_FIRST = 1u, WRITE_LAST = 2u };
 

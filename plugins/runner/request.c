@@ -7,16 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Pointers for the lists of one request, from one block that is large enough for any payload. */
-struct pointer_pool {
-    void **next;
-    size_t left;
-};
-
 struct parser {
     struct payload_reader reader;
-    struct pointer_pool pool;
     struct request *request;
+    void **next_pointer; /* in the request's memory: first pointers, then the bytes of strings */
+    size_t pointers_left;
+    char *next_byte;
     const char *objection; /* set where "malformed" would say too little */
     char words[96];        /* for one that is made up of parts */
 };
@@ -28,33 +24,31 @@ static void object(struct parser *parser, const char *words)
     parser->reader.failed = 1;
 }
 
-/*
- * A string of the payload, with a NUL behind it: it moves one byte or more to the front, over its own
- * length, which has been read.
- */
+/* A string of the payload, copied and with a NUL behind it. */
 static char *take_string(struct parser *parser)
 {
-    unsigned char *place = (unsigned char *)parser->reader.at;
     uint32_t length = 0;
     const char *string = read_string(&parser->reader, &length);
     static char empty[1];
     if (parser->reader.failed)
         return empty;
-    memmove(place, string, length);
-    place[length] = '\0';
-    return (char *)place;
+    char *copy = parser->next_byte;
+    memcpy(copy, string, length);
+    copy[length] = '\0';
+    parser->next_byte += length + 1;
+    return copy;
 }
 
 static void **take_pointers(struct parser *parser, size_t count)
 {
     static void *none[1];
-    if (count > parser->pool.left) {
+    if (count > parser->pointers_left) {
         object(parser, "it counts more strings than it holds");
         return none;
     }
-    void **pointers = parser->pool.next;
-    parser->pool.next += count;
-    parser->pool.left -= count;
+    void **pointers = parser->next_pointer;
+    parser->next_pointer += count;
+    parser->pointers_left -= count;
     return pointers;
 }
 
@@ -185,7 +179,7 @@ static const struct frame_rule {
     void (*parse)(struct parser *parser);
     uint16_t details;  /* bits that may be set */
     int of_connection; /* 1: execution must be 0; 0: must not */
-    int lists;         /* needs the pool */
+    int has_strings;   /* so it needs memory */
 } frame_rules[] = {
     [FRAME_HELLO] = {"HELLO", parse_hello, 0, 1, 0},
     [FRAME_STDIN] = {"STDIN", parse_bytes, 0, 0, 0},
@@ -194,7 +188,7 @@ static const struct frame_rule {
     [FRAME_KILL] = {"KILL", parse_kill, 0, 0, 0},
     [FRAME_RESET] = {"RESET", parse_nothing, 0, 1, 0},
     [FRAME_LOOKUP] = {"LOOKUP", parse_lookup, 0, -1, 1},
-    [FRAME_WRITE] = {"WRITE", parse_write, WRITE_FIRST | WRITE_LAST, 0, 0},
+    [FRAME_WRITE] = {"WRITE", parse_write, WRITE_FIRST | WRITE_LAST, 0, 1},
 };
 
 static enum request_outcome refuse(char objection[REQUEST_OBJECTION_SIZE], const char *name,
@@ -231,19 +225,26 @@ static const struct frame_rule *find_rule(struct frame_header header,
 }
 
 /*
- * Every string takes 4 bytes of payload and one pointer; every list 4 bytes, a closing NULL and, where
- * it is a candidate, a pointer to it. So two for each 4 bytes are enough for any payload.
+ * Memory for any payload of LENGTH bytes. Every string takes 4 bytes of it and one pointer here; every
+ * list 4 bytes, a closing NULL and, where it is a candidate, a pointer to it: so two pointers for each 4
+ * bytes are enough. A string's NUL takes no more than the length before it.
  */
-static int make_pool(struct parser *parser, size_t length)
+static int make_memory(struct parser *parser, size_t length)
 {
     size_t count = length / 4 * 2 + 8;
-    parser->request->memory = malloc(count * sizeof(void *));
-    parser->pool = (struct pointer_pool){parser->request->memory, count};
-    return parser->request->memory != NULL;
+    void **pointers = malloc(count * sizeof *pointers + length);
+    if (!pointers)
+        return 0;
+    parser->request->memory = pointers;
+    parser->next_pointer = pointers;
+    parser->pointers_left = count;
+    parser->next_byte = (char *)(pointers + count);
+    return 1;
 }
 
-enum request_outcome request_parse(unsigned char *bytes, size_t length, struct request *request,
-                                   size_t *consumed, char objection[REQUEST_OBJECTION_SIZE])
+enum request_outcome request_parse(const unsigned char *bytes, size_t length,
+                                   struct request *request, size_t *consumed,
+                                   char objection[REQUEST_OBJECTION_SIZE])
 {
     *consumed = FRAME_HEADER_SIZE;
     if (length < FRAME_HEADER_SIZE)
@@ -258,11 +259,13 @@ enum request_outcome request_parse(unsigned char *bytes, size_t length, struct r
 
     memset(request, 0, sizeof *request);
     request->header = header;
+    request->frame = bytes;
+    request->frame_length = *consumed;
     struct parser parser = {
         .reader = {bytes + FRAME_HEADER_SIZE, header.length, 0},
         .request = request,
     };
-    if (rule->lists && !make_pool(&parser, header.length))
+    if (rule->has_strings && !make_memory(&parser, header.length))
         return refuse(objection, rule->name, "no memory to take it apart");
     rule->parse(&parser);
     if (parser.reader.failed || parser.reader.left > 0) {

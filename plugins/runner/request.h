@@ -48,7 +48,9 @@ struct request {
         char **lookup;
         struct write_request write;
     };
-    void *memory; /* of the lists */
+    const unsigned char *frame; /* the whole of it, header and payload */
+    size_t frame_length;
+    void *memory; /* of strings and lists */
 };
 
 enum request_outcome {
@@ -60,11 +62,12 @@ enum request_outcome {
 #define REQUEST_OBJECTION_SIZE 160
 
 /*
- * Takes one request from the beginning of BYTES, which are changed: strings are moved within their
- * payload so that they end in NUL. The request points into BYTES.
+ * Takes one request from the beginning of BYTES. Bytes that are no strings are not copied: the request
+ * points to them.
  */
-enum request_outcome request_parse(unsigned char *bytes, size_t length, struct request *request,
-                                   size_t *consumed, char objection[REQUEST_OBJECTION_SIZE]);
+enum request_outcome request_parse(const unsigned char *bytes, size_t length,
+                                   struct request *request, size_t *consumed,
+                                   char objection[REQUEST_OBJECTION_SIZE]);
 void request_release(struct request *request);
 
 #endif /* CODE_EXECUTOR_RUNNER_REQUEST_H */

@@ -9,8 +9,9 @@
  *     WATCHING, until no descendant is left: exit           │
  *        └── the runner is gone (end-of-file) ──────────────┘
  *
- * Invariant: it exits only when it has no child left, or when it could not kill what is left within
- * SUPERVISOR_PATIENCE_MS; then with status 1, and what is left falls to the runner.
+ * Invariant: it exits with status 0, and only when it has no child left. What does not die within
+ * SUPERVISOR_PATIENCE_MS holds up the report no longer, but is tried again and again; with status 1 it
+ * exits only where neither the tree dies nor the runner lives.
  */
 #include "supervisor.h"
 #include "command.h"
@@ -34,6 +35,8 @@ extern char **environ;
 
 /* Between two passes of a killing, where nothing has died meanwhile. */
 #define PASS_PAUSE_MS 5
+/* The same once it is clear that something does not die. */
+#define STUBBORN_PAUSE_MS 1000
 
 static struct {
     enum { WATCHING, ASKING, KILLING } phase;
@@ -51,6 +54,7 @@ static struct {
     uint64_t deadline; /* of the phase */
     uint32_t grace_ms;
     struct tree_kill killing;
+    bool stubborn; /* KILLING has taken too long */
     struct supervisor_report report;
 } self;
 
@@ -175,15 +179,20 @@ static void deadline_passed(void)
         begin_killing();
         break;
     case KILLING:
+        /* Something does not die: a set-user-id program of another user, a stuck device. */
         report();
-        _exit(1);
+        if (self.channel < 0)
+            _exit(1);
+        self.stubborn = true;
+        self.deadline = NEVER;
+        break;
     }
 }
 
 static uint64_t wake_at(void)
 {
     if (self.phase == KILLING)
-        return moment_after(PASS_PAUSE_MS);
+        return moment_after(self.stubborn ? STUBBORN_PAUSE_MS : PASS_PAUSE_MS);
     if (self.phase == WATCHING && self.command == 0)
         return NEVER;
     return self.deadline;
@@ -284,6 +293,22 @@ static bool watch_children(void)
     return self.signals >= 0;
 }
 
+/* For a supervisor that was made beforehand: what it shall run. */
+static const struct spawn_request *await_command(struct request *request)
+{
+    static unsigned char frame[SUPERVISOR_FRAME_MAX];
+    ssize_t length;
+    do {
+        length = recv(self.channel, frame, sizeof frame, 0);
+    } while (length < 0 && errno == EINTR);
+    size_t consumed = 0;
+    char objection[REQUEST_OBJECTION_SIZE];
+    if (length <= 0 ||
+        request_parse(frame, (size_t)length, request, &consumed, objection) != REQUEST_COMPLETE)
+        _exit(0); /* the runner is gone, or has no use for us */
+    return &request->spawn;
+}
+
 _Noreturn void supervisor_main(const struct supervisor_setup *setup,
                                const struct spawn_request *spawn)
 {
@@ -299,6 +324,9 @@ _Noreturn void supervisor_main(const struct supervisor_setup *setup,
         struct command_start start = {.error = errno, .candidate = CANDIDATE_NONE};
         start_failed(&start);
     }
+    struct request request;
+    if (!spawn)
+        spawn = await_command(&request);
     start_command(setup, spawn);
     for (int number = 0; number <= 2; number++)
         close(number);

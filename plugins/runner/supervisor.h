@@ -46,10 +46,16 @@ struct supervisor_setup {
     bool keep_ptrace;
 };
 
-/* How long a supervisor tries to kill what does not die before it gives up. */
-#define SUPERVISOR_PATIENCE_MS 5000u
+/* How long a tree that does not die holds up the report. */
+#define SUPERVISOR_PATIENCE_MS 3000u
 
-/* The whole life of a supervisor, in a fork of the runner. */
+/* The longest SPAWN frame that fits into one message. */
+#define SUPERVISOR_FRAME_MAX (64u * 1024u)
+
+/*
+ * The whole life of a supervisor, in a fork of the runner. SPAWN NULL: its first message is the SPAWN
+ * frame.
+ */
 _Noreturn void supervisor_main(const struct supervisor_setup *setup,
                                const struct spawn_request *spawn);
 
