@@ -131,7 +131,8 @@ static bool add_work_dir(const char *text, json_object *object, const char *work
     CLEANUP(free_json) json_object *path = json_object_new_string(work_dir);
     const char *brace = strchr(text, '{');
     return path != NULL && brace != NULL && bytes_append_text(to, "{\"work_dir\":") &&
-           bytes_append_text(to, json_object_to_json_string_ext(path, JSON_C_TO_STRING_PLAIN)) &&
+           bytes_append_text(
+               to, json_object_to_json_string_ext(path, JSON_C_TO_STRING_NOSLASHESCAPE)) &&
            bytes_append_text(to, json_object_object_length(object) == 0 ? "" : ",") &&
            bytes_append_text(to, brace + 1);
 }

@@ -58,6 +58,9 @@ static bool pass_high(struct filter *filter, unsigned char byte, struct bytes *p
         filter->continuations--;
         return bytes_append(passed, &byte, 1);
     }
+    if (byte > 0xf4) {
+        return bytes_append_text(passed, "?");
+    }
     filter->continuations = byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
     if (byte == 0xc2) {
         filter->lead = byte;

@@ -502,7 +502,7 @@ static void bracket_pastes(bool on)
 {
     const char *kind = getenv("TERM");
     if (kind != NULL && strcmp(kind, "dumb") != 0) {
-        (void)terminal_write_plain(STDERR_FILENO, on ? "\033[?2004h" : "\033[?2004l", 8);
+        say_control(on ? "\033[?2004h" : "\033[?2004l");
     }
 }
 

@@ -270,6 +270,11 @@ void say(enum tone tone, const char *format, ...)
     va_end(arguments);
 }
 
+void say_control(const char *sequence)
+{
+    (void)write_all(STDERR_FILENO, sequence, strlen(sequence));
+}
+
 void say_text(const struct bytes *text)
 {
     if (streams[STDERR_FILENO].mid_line) {

@@ -48,6 +48,9 @@ void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * holds for the whole. */
 void say(enum tone tone, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A control sequence to stderr that shows nothing. */
+void say_control(const char *sequence);
+
 /* Text as it is to stderr, which host_demo made and may hold tones. */
 void say_text(const struct bytes *text);
 
