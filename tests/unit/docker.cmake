@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Single parts of plugins/docker.
+function(docker_unit_test name)
+    add_executable(unit_docker_${name} docker_${name}.c)
+    target_link_libraries(unit_docker_${name} PRIVATE docker_parts PkgConfig::CMOCKA)
+    add_test(NAME unit.docker_${name} COMMAND unit_docker_${name})
+endfunction()
+
+docker_unit_test(stream)
+docker_unit_test(container_body)
