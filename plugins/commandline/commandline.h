@@ -66,6 +66,10 @@ void launch_log(const launch_context *context, int32_t level, const char *format
 void launch_progress(const launch_context *context, const char *what, uint64_t done,
                      uint64_t total);
 
+/* PATH as it is counted from the folder that is current now: for configure, as the host may change that
+ * folder later. *ABSOLUTE is the caller's, free(). */
+int32_t commandline_absolute_path(const char *path, char **absolute, code_executor_error *error);
+
 /* What launch hands back. */
 typedef struct launched {
     transport *transport; /* connected to a runner that has not yet been spoken to */
@@ -86,8 +90,8 @@ typedef struct commandline_launcher {
     int32_t (*configure)(const launch_context *context, json_object *config, void **state,
                          code_executor_error *error);
 
-    /* Starts the environment and a runner in it. After a failure nothing of it is left. Never called
-     * while another launch or shut_down on the same state is running. */
+    /* Starts the environment and a runner in it. After a failure nothing of it is left; folder alone may
+     * be set even then. Never called while another launch or shut_down on the same state is running. */
     int32_t (*launch)(void *state, const launch_context *context, launched *launched,
                       code_executor_error *error);
 

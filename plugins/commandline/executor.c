@@ -106,14 +106,12 @@ static int32_t find_runner(char **path, code_executor_error *error)
     return CODE_EXECUTOR_OK;
 }
 
-/* PATH by way of the folder that is current now; "." and "./" at its head are left out. */
-static int32_t make_absolute(const char *path, char **absolute, code_executor_error *error)
+int32_t commandline_absolute_path(const char *path, char **absolute, code_executor_error *error)
 {
     char *current = path[0] == '/' ? strdup("") : getcwd(NULL, 0);
     if (!current) {
-        return error_set_errno(
-            error, CODE_EXECUTOR_NOT_FOUND, errno,
-            "work_dir \"%s\" counts from the current folder, which cannot be read", path);
+        return error_set_errno(error, CODE_EXECUTOR_NOT_FOUND, errno,
+                               "%s counts from the current folder, which cannot be read", path);
     }
     while (path[0] == '.' && (path[1] == '/' || path[1] == '\0')) {
         path += path[1] ? 2 : 1;
@@ -159,7 +157,7 @@ static int32_t read_settings(code_executor_instance *self, code_executor_error *
     }
     const char *work_dir = config_string(config, "work_dir");
     if (status == CODE_EXECUTOR_OK && work_dir) {
-        status = make_absolute(work_dir, &self->life.work_dir, error);
+        status = commandline_absolute_path(work_dir, &self->life.work_dir, error);
     }
     return status;
 }

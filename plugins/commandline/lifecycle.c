@@ -259,10 +259,10 @@ static int32_t launch(lifecycle *self, place *fresh, code_executor_error *error)
     launch_context context = context_of(self, fresh->work_dir, self->cancel_fd);
     launched made = {0};
     status = self->launcher->launch(self->launcher_state, &context, &made, error);
+    fresh->folder = made.folder;
     if (status != CODE_EXECUTOR_OK) {
         return status;
     }
-    fresh->folder = made.folder;
     fresh->binds_work_dir = made.binds_work_dir;
     note_identity(fresh);
     status =
