@@ -17,7 +17,7 @@ enum { DEPTH_MAX = 8, NAME_SIZE = 64 };
 struct search {
     const char *found;
     int depth;                   /* of scripts in arguments of scripts */
-    char function[NAME_SIZE];    /* the last that was defined, */
+    char function[NAME_SIZE];    /* in whose body it is, */
     char before_pipe[NAME_SIZE]; /* and the command before a pipe */
 };
 
@@ -262,9 +262,6 @@ static bool on_command(void *context, const shell_command *command)
     }
     if (!search->found) {
         search_fork_bomb(search, command);
-    }
-    if (command->word_count > 1 && strcmp(command->words[0], "function") == 0) {
-        keep_name(search->function, command->words[1]);
     }
     search_words(search, command->words, command->word_count);
     return !search->found;

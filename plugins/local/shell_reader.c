@@ -251,9 +251,51 @@ static void end_command(struct reader *reader, char separator)
     list_clear(&reader->written);
 }
 
+static void define_function(struct reader *reader, const char *name)
+{
+    const shell_visitor *visitor = reader->script->visitor;
+    if (!visitor->on_function(visitor->context, name)) {
+        stop(reader->script);
+    }
+    reader->defines = *name != '\0';
+    reader->body = 0;
+    list_clear(&reader->words);
+}
+
+static void open_brace(struct reader *reader)
+{
+    reader->braces++;
+    if (reader->defines) {
+        reader->body = reader->braces;
+        reader->defines = false;
+    }
+}
+
+static void close_brace(struct reader *reader)
+{
+    if (reader->body == reader->braces && reader->body > 0) {
+        define_function(reader, ""); /* the end of one */
+    }
+    reader->braces -= reader->braces > 0;
+}
+
+/* function NAME, without parentheses or with them. */
+static bool names_function(const struct reader *reader)
+{
+    return reader->words.count == 2 && strcmp(reader->words.items[0], "function") == 0;
+}
+
 static void add_word(struct reader *reader, char *word)
 {
+    if (word && strcmp(word, "{") == 0 && names_function(reader)) {
+        define_function(reader, reader->words.items[1]);
+    }
     if (word && reader->words.count == 0 && (is_reserved(word) || is_assignment(word))) {
+        if (strcmp(word, "{") == 0) {
+            open_brace(reader);
+        } else if (strcmp(word, "}") == 0) {
+            close_brace(reader);
+        }
         free(word);
         return;
     }
@@ -345,15 +387,14 @@ static void read_parenthesis(struct reader *reader)
 {
     struct script *script = reader->script;
     script->at++;
-    if (reader->words.count == 1 && peek(script, 0) == ')') {
+    if ((reader->words.count == 1 || names_function(reader)) && peek(script, 0) == ')') {
         script->at++;
-        const shell_visitor *visitor = script->visitor;
-        if (!visitor->on_function(visitor->context, reader->words.items[0])) {
-            stop(script);
-        }
-        list_clear(&reader->words);
+        define_function(reader, reader->words.items[reader->words.count - 1]);
         skip_blanks(script);
-        script->at += peek(script, 0) == '{'; /* also where no blank follows */
+        if (peek(script, 0) == '{') { /* also where no blank follows */
+            script->at++;
+            open_brace(reader);
+        }
         return;
     }
     end_command(reader, ';');

@@ -26,6 +26,7 @@ typedef struct shell_visitor {
     void *context;
     /* Either may end the reading by returning false. */
     bool (*on_command)(void *context, const shell_command *command);
+    /* The body of a function follows, or, where NAME is "", has ended. */
     bool (*on_function)(void *context, const char *name);
 } shell_visitor;
 
