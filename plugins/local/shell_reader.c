@@ -39,8 +39,11 @@ struct reader {
     int depth;
     struct list words;
     struct list written;
-    struct list
-        heredocs; /* delimiters of those that begin with the next line; a leading tab: <<- */
+    /* Delimiters of the here-documents that begin with the next line; a leading tab stands for <<-. */
+    struct list heredocs;
+    size_t braces; /* that are open */
+    size_t body;   /* what braces is in the body of a function; 0: not in one */
+    bool defines;  /* a function's name has been read, its body is to come */
 };
 
 /* ------------------------------------------------------------------------------------------------
