@@ -44,11 +44,26 @@ void arena_close(arena *memory)
     }
 }
 
+void arena_clear(arena *memory)
+{
+    bool is_one_chunk = memory->chunks != NULL && memory->chunks->older == NULL;
+    if (!is_one_chunk) {
+        size_t total = memory->total;
+        arena_close(memory);
+        memory->total = 0;
+        memory->expected = total;
+    }
+    memory->used = 0;
+    memory->limit_reached = false;
+}
+
 /* Chunks grow with what they add to, so that a small message takes little and a large one few. */
 static bool add_chunk(arena *memory, size_t needed)
 {
     size_t capacity = memory->total / 2 < LARGEST_GROWTH ? memory->total / 2 : LARGEST_GROWTH;
     capacity = capacity < SMALLEST_CHUNK ? SMALLEST_CHUNK : capacity;
+    capacity = capacity < memory->expected ? memory->expected : capacity;
+    memory->expected = 0;
     capacity = capacity < needed ? needed : capacity;
     if (memory->limit < memory->total || memory->limit - memory->total < capacity) {
         memory->limit_reached = true;

@@ -14,11 +14,15 @@ typedef struct arena {
     arena_chunk *chunks; /* the newest first */
     size_t used;         /* of the newest */
     size_t total, limit; /* bytes in all chunks */
+    size_t expected;     /* what the next chunk should hold at least */
     bool limit_reached;
 } arena;
 
 void arena_open(arena *memory, size_t limit);
 void arena_close(arena *memory);
+
+/* Frees what was allocated, and keeps memory ready for as much again. */
+void arena_clear(arena *memory);
 
 /* Not zeroed. NULL where memory ends or the limit is reached. */
 void *arena_allocate(arena *memory, size_t size);

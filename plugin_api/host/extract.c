@@ -2,9 +2,9 @@
 /*
  * extract.c: the fenced code blocks of a Markdown message.
  *
- *     message ─▶ shadow ─▶ reading (cmark) ─▶ for each fenced block: its code, cut out of the message
- *                  │
- *                  └─ nested fences made text ─▶ reading again, where the first left a fence open
+ *     message ─▶ reading (cmark, of a shadow) ─▶ for each fenced block: its code, cut out of the message
+ *        │
+ *        └─ where that left a fence open ─▶ nested fences ─▶ reading again with these as text
  *
  * cmark decides what is a block and which prefix each of its lines has; the bytes come from the
  * message, because cmark replaces NUL and would count a CR in code as a line end and drop it.
@@ -16,13 +16,9 @@
 #include "message.h"
 #include "reading.h"
 #include "shadow.h"
-#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* cmark counts lines and bytes in int. */
-#define LONGEST_SHADOW ((size_t)INT_MAX / 2)
 
 /* A block with its texts behind it, in one allocation. */
 typedef struct owned_block {
@@ -39,7 +35,7 @@ typedef struct extraction {
 /* What the reading's callback works on. */
 typedef struct collector {
     const message *whole;
-    const shadow *shown;
+    const shadow *shown; /* of the block at hand */
     extraction *into;
     bool open_at_end; /* whether the last block runs into the end of the message */
 } collector;
@@ -101,9 +97,10 @@ static void put_code(const collector *from, const fenced_block *fenced, code_sin
     for (size_t i = 0; i < fenced->content_count; i++) {
         size_t index = fenced->opener + 1 + i;
         content_cut cut = reading_cut(from->shown, index, &content);
-        size_t offset = lines[index].offset;
+        message_place place = lines[index].place;
         message_line line;
-        while (offset < lines[index + 1].offset && message_next_line(from->whole, &offset, &line)) {
+        while (place.offset < lines[index + 1].place.offset &&
+               message_next_line(from->whole, &place, &line)) {
             put_line(sink, &line, cut);
         }
     }
@@ -117,9 +114,9 @@ static void put_code(const collector *from, const fenced_block *fenced, code_sin
 static text_span info_of(const collector *from, const fenced_block *fenced)
 {
     const shadow_line *opener = &from->shown->lines[fenced->opener];
-    size_t offset = opener->offset;
+    message_place place = opener->place;
     message_line line = {0};
-    message_next_line(from->whole, &offset, &line);
+    message_next_line(from->whole, &place, &line);
     text_span info = {line.bytes, line.length};
     size_t at = opener->fence_at - line.padding; /* a fence is behind the padding */
     char mark = line.bytes[at];
@@ -177,8 +174,8 @@ static code_executor_extracted_block *make_block(const collector *from, const fe
         .complete = fenced->closed,
         .inferred = !is_given && language.length > 0,
         .info = put_text(&place, info),
-        .first_line = opener->number + 1,
-        .last_line = behind->number,
+        .first_line = opener->place.number + 1,
+        .last_line = behind->place.number,
     };
     return &made->block;
 }
@@ -202,11 +199,12 @@ static bool add_block(extraction *made, code_executor_extracted_block *block)
     return true;
 }
 
-static bool collect(void *state, const fenced_block *fenced)
+static bool collect(void *state, const shadow *shown, const fenced_block *fenced)
 {
     collector *from = state;
+    from->shown = shown;
     size_t behind = fenced->opener + 1 + fenced->content_count;
-    from->open_at_end = !fenced->closed && behind == from->shown->count;
+    from->open_at_end = !fenced->closed && behind == shown->count && shown->is_last;
     return add_block(from->into, make_block(from, fenced));
 }
 
@@ -215,55 +213,44 @@ static bool collect(void *state, const fenced_block *fenced)
  * --------------------------------------------------------------------------------------------- */
 
 /* *MADE is to be freed also after a failure. */
-static int32_t read_shadow(const message *whole, const shadow *shown, extraction **made,
-                           bool *open_at_end, code_executor_error *error)
+static int32_t read_message(const message *whole, const nested_fences *nested, extraction **made,
+                            bool *open_at_end, code_executor_error *error)
 {
     *made = calloc(1, sizeof(**made));
     if (*made == NULL) {
         return fail_no_memory(error);
     }
-    collector from = {.whole = whole, .shown = shown, .into = *made};
-    int32_t status = reading_make(shown, collect, &from, error);
+    collector from = {.whole = whole, .into = *made};
+    int32_t status = reading_make(whole, nested, collect, &from, error);
     *open_at_end = from.open_at_end;
     return status;
 }
 
-static void replace(extraction **made, extraction *by)
+static void extraction_free(extraction *made)
 {
-    code_executor_extraction_free(&(*made)->public_part);
-    *made = by;
+    code_executor_extraction_free(made != NULL ? &made->public_part : NULL);
 }
 
-/* Reads as CommonMark does, and again with nested fences where that leaves a fence open at the end. */
-static int32_t read_both_ways(const message *whole, shadow *shown, extraction **made,
-                              code_executor_error *error)
+/* Reads again with nested fences, and replaces *MADE where that leaves none open. */
+static int32_t read_nested(const message *whole, extraction **made, code_executor_error *error)
 {
+    nested_fences nested;
+    extraction *again = NULL;
     bool open_at_end = false;
-    int32_t status = read_shadow(whole, shown, made, &open_at_end, error);
-    if (status != CODE_EXECUTOR_OK || !open_at_end || !shadow_nest_fences(shown)) {
-        return status;
+    int32_t status = CODE_EXECUTOR_OK;
+    if (!nested_fences_find(whole, &nested)) {
+        status = fail_no_memory(error);
+    } else if (nested.count > 0 && nested.all_closed) {
+        status = read_message(whole, &nested, &again, &open_at_end, error);
     }
-    extraction *nested = NULL;
-    status = read_shadow(whole, shown, &nested, &open_at_end, error);
-    if (status == CODE_EXECUTOR_OK && !open_at_end) {
-        replace(made, nested);
+    nested_fences_free(&nested);
+    if (status == CODE_EXECUTOR_OK && again != NULL && !open_at_end) {
+        extraction_free(*made);
+        *made = again;
     } else {
-        code_executor_extraction_free(&nested->public_part);
+        extraction_free(again);
     }
     return status;
-}
-
-static int32_t extract(const message *whole, shadow *shown, extraction **made,
-                       code_executor_error *error)
-{
-    if (!shadow_make(whole, shown)) {
-        return fail_no_memory(error);
-    }
-    if (shown->length > LONGEST_SHADOW) {
-        return fail(error, CODE_EXECUTOR_UNSUPPORTED, "The message is too long: %zu bytes.",
-                    whole->length);
-    }
-    return read_both_ways(whole, shown, made, error);
 }
 
 int32_t code_executor_extract(const char *markdown, size_t length,
@@ -274,12 +261,14 @@ int32_t code_executor_extract(const char *markdown, size_t length,
     }
     *result = NULL;
     message whole = message_open(markdown, length);
-    shadow shown;
     extraction *made = NULL;
-    int32_t status = extract(&whole, &shown, &made, error);
-    shadow_free(&shown);
+    bool open_at_end = false;
+    int32_t status = read_message(&whole, NULL, &made, &open_at_end, error);
+    if (status == CODE_EXECUTOR_OK && open_at_end) {
+        status = read_nested(&whole, &made, error);
+    }
     if (status != CODE_EXECUTOR_OK) {
-        code_executor_extraction_free(made != NULL ? &made->public_part : NULL);
+        extraction_free(made);
         return status;
     }
     made->public_part = (code_executor_extraction){

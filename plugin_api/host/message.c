@@ -22,14 +22,14 @@ size_t message_column_behind(size_t column, char byte)
     return byte == '\t' ? column + MESSAGE_TAB_STOP - column % MESSAGE_TAB_STOP : column + 1;
 }
 
-/* The line at *OFFSET with all its indentation. */
-static bool next_raw_line(const message *whole, size_t *offset, message_line *line)
+/* The line at *PLACE with all its indentation. */
+static bool next_raw_line(const message *whole, message_place *place, message_line *line)
 {
-    if (*offset >= whole->length) {
+    if (place->offset >= whole->length) {
         return false;
     }
-    const char *begin = whole->bytes + *offset;
-    size_t left = whole->length - *offset;
+    const char *begin = whole->bytes + place->offset;
+    size_t left = whole->length - place->offset;
     size_t length = 0;
     while (length < left && begin[length] != '\n' && begin[length] != '\r') {
         length++;
@@ -41,7 +41,8 @@ static bool next_raw_line(const message *whole, size_t *offset, message_line *li
         behind++;
     }
     *line = (message_line){.bytes = begin, .length = length, .terminator = terminator};
-    *offset += behind;
+    place->offset += behind;
+    place->number++;
     return true;
 }
 
@@ -67,9 +68,9 @@ message message_open(const char *bytes, size_t length)
     }
     message whole = {.bytes = bytes, .length = length};
     size_t shared = SIZE_MAX;
-    size_t offset = 0;
+    message_place place = {0};
     message_line line;
-    while (shared >= LEAST_SHARED_COLUMNS && next_raw_line(&whole, &offset, &line)) {
+    while (shared >= LEAST_SHARED_COLUMNS && next_raw_line(&whole, &place, &line)) {
         size_t columns = indentation(&line, shared);
         shared = columns < shared ? columns : shared;
     }
@@ -77,9 +78,9 @@ message message_open(const char *bytes, size_t length)
     return whole;
 }
 
-bool message_next_line(const message *whole, size_t *offset, message_line *line)
+bool message_next_line(const message *whole, message_place *place, message_line *line)
 {
-    if (!next_raw_line(whole, offset, line)) {
+    if (!next_raw_line(whole, place, line)) {
         return false;
     }
     size_t column = 0;

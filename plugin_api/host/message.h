@@ -25,12 +25,18 @@ typedef struct message_line {
     char terminator; /* '\n' (also for CRLF), '\r', or '\0' at the end of the message */
 } message_line;
 
+/* Where a line begins, and how many are before it. */
+typedef struct message_place {
+    size_t offset;
+    size_t number;
+} message_place;
+
 enum { MESSAGE_TAB_STOP = 4 };
 
 message message_open(const char *bytes, size_t length);
 
-/* The line that begins at *OFFSET, which moves to the next one. False at the end of the message. */
-bool message_next_line(const message *whole, size_t *offset, message_line *line);
+/* The line at *PLACE, which moves to the next one. False at the end of the message. */
+bool message_next_line(const message *whole, message_place *place, message_line *line);
 
 bool message_is_space(char byte); /* a space or a tab */
 

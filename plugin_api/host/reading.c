@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reading.c: runs cmark over a shadow and walks the tree.
+ * reading.c: runs cmark over the shadow of a message and walks the tree.
  *
- *     shadow ─▶ windows of lines ─▶ cmark ─▶ tree ─▶ fenced blocks
+ *     message ─▶ windows of lines ─▶ shadow ─▶ cmark ─▶ tree ─▶ fenced blocks
  *
  * Memory. cmark aborts the process when memory ends, so it gets an allocator that leaves by longjmp
  * instead: everything is in one arena, which is freed as a whole. cmark keeps no state outside of what
  * it allocates and holds no lock, so nothing else is left behind. cmark_mem has no user data, hence the
  * thread-local pointer to the arena in use.
  *
- * Windows. A tree takes a hundred times as much memory as the lines it stands for. So the shadow is
- * read in windows; the last block of a window may be unfinished, and the next window begins with it.
+ * Windows. A tree takes a hundred times as much memory as the lines it stands for. So the message
+ * is read in windows; the last block of a window may be unfinished, and the next window begins with it.
  * That is right only where a parser that knows nothing but the following lines takes them as one that
  * knows all: at a line that begins a block of the document, a block within a quote (whose line repeats
  * the mark of the quote) or an item of such a list. Where a window has no such line it is doubled.
@@ -24,11 +24,17 @@
 #include <setjmp.h>
 #include <string.h>
 
+#ifndef READING_WINDOW_LINES /* the tests take tiny ones */
+#define READING_WINDOW_LINES ((size_t)1 << 14)
+#endif
+
+/* cmark counts bytes and lines in int. */
+#define LONGEST_SHADOW ((size_t)INT_MAX / 2)
+
 enum {
-    WINDOW_LINES = 1 << 16,
-    /* What all the trees of a window may take, as a multiple of the shadow and at least. */
+    /* What the tree of a window may take: at least, and more for a long message. */
     LEAST_ARENA = 256 << 20,
-    ARENA_PER_BYTE = 32,
+    ARENA_PER_BYTE = 8,
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -71,11 +77,11 @@ static cmark_mem arena_functions = {allocate_zeroed, reallocate, keep_until_the_
  * The tree
  * --------------------------------------------------------------------------------------------- */
 
+/* Some lines of a message that are read at a time. */
 typedef struct window {
     const shadow *shown;
-    size_t first, count; /* lines of the shadow */
-    size_t next;         /* where the next window begins; equal to first where it must be doubled */
-    bool (*found)(void *state, const fenced_block *block);
+    size_t done; /* lines whose blocks were found; 0 where the window must be doubled */
+    fenced_block_found found;
     void *state;
     bool stopped; /* by found */
 } window;
@@ -103,14 +109,14 @@ static cmark_node *next_block(cmark_node *node)
 }
 
 /* The line of the shadow on which NODE begins (ends). cmark counts from 1. */
-static size_t first_line(const window *part, cmark_node *node)
+static size_t first_line(cmark_node *node)
 {
-    return part->first + (size_t)cmark_node_get_start_line(node) - 1;
+    return (size_t)cmark_node_get_start_line(node) - 1;
 }
 
-static size_t last_line(const window *part, cmark_node *node)
+static size_t last_line(cmark_node *node)
 {
-    return part->first + (size_t)cmark_node_get_end_line(node) - 1;
+    return (size_t)cmark_node_get_end_line(node) - 1;
 }
 
 /* Whether NODE, a code block, begins at a fence. cmark does not tell: indented code may begin with
@@ -118,7 +124,7 @@ static size_t last_line(const window *part, cmark_node *node)
  * such a line would end it, or, with an info string, shows in fence_info. */
 static bool is_fenced(const window *part, cmark_node *node)
 {
-    const shadow_line *line = &part->shown->lines[first_line(part, node)];
+    const shadow_line *line = &part->shown->lines[first_line(node)];
     size_t place = (size_t)cmark_node_get_start_column(node) - 1;
     if (line->fence_length == 0 || line->fence_at != place) {
         return false;
@@ -135,12 +141,12 @@ static bool is_fenced(const window *part, cmark_node *node)
  * cmark gives the same end line, but then a block begins there, or the line is no fence. */
 static bool is_closed_at(const window *part, cmark_node *node, size_t closer)
 {
-    if (closer >= part->first + part->count || last_line(part, node) != closer ||
+    if (closer >= part->shown->count || last_line(node) != closer ||
         part->shown->lines[closer].fence_length == 0) {
         return false;
     }
     cmark_node *behind = next_block_behind(node);
-    return behind == NULL || first_line(part, behind) > closer;
+    return behind == NULL || first_line(behind) > closer;
 }
 
 static size_t count_lines(const char *text)
@@ -156,19 +162,19 @@ static void report(window *part, cmark_node *node)
 {
     const char *content = cmark_node_get_literal(node);
     fenced_block block = {
-        .opener = first_line(part, node),
+        .opener = first_line(node),
         .content_count = count_lines(content),
         .content = content,
     };
     block.closed = is_closed_at(part, node, block.opener + block.content_count + 1);
-    part->stopped = !part->found(part->state, &block);
+    part->stopped = !part->found(part->state, part->shown, &block);
 }
 
 /* Columns of white space before the place where NODE begins. */
 static bool is_barely_indented(const window *part, cmark_node *node)
 {
     enum { MOST_SPACES = 3 };
-    const char *line = part->shown->text + part->shown->lines[first_line(part, node)].at;
+    const char *line = part->shown->text + part->shown->lines[first_line(node)].at;
     int spaces = 0;
     for (int column = cmark_node_get_start_column(node) - 1; column > 0; column--) {
         if (!message_is_space(line[column - 1])) {
@@ -183,10 +189,10 @@ static bool is_barely_indented(const window *part, cmark_node *node)
  * before it. An item more deeply indented is one only because its list is open. */
 static size_t last_fresh_line(const window *part, cmark_node *root)
 {
-    size_t line = part->first;
+    size_t line = 0;
     for (cmark_node *node = cmark_node_last_child(root); node != NULL && is_block(node);) {
         if (is_barely_indented(part, node)) {
-            line = first_line(part, node);
+            line = first_line(node);
         }
         cmark_node_type type = cmark_node_get_type(node);
         bool transparent = type == CMARK_NODE_BLOCK_QUOTE || type == CMARK_NODE_LIST;
@@ -197,15 +203,11 @@ static size_t last_fresh_line(const window *part, cmark_node *root)
 
 static void walk(window *part, cmark_node *root)
 {
-    size_t end = part->first + part->count;
-    part->next = end < part->shown->count ? last_fresh_line(part, root) : end;
-    if (part->next == part->first) {
-        return;
-    }
+    part->done = part->shown->is_last ? part->shown->count : last_fresh_line(part, root);
     for (cmark_node *node = next_block(root); node != NULL && !part->stopped;
          node = next_block(node)) {
-        if (cmark_node_get_type(node) == CMARK_NODE_CODE_BLOCK &&
-            first_line(part, node) < part->next && is_fenced(part, node)) {
+        if (cmark_node_get_type(node) == CMARK_NODE_CODE_BLOCK && first_line(node) < part->done &&
+            is_fenced(part, node)) {
             report(part, node);
         }
     }
@@ -225,46 +227,57 @@ static bool read_window(window *part, arena *memory)
         in_use.memory = NULL;
         return false;
     }
-    const shadow_line *lines = part->shown->lines;
-    size_t begin = lines[part->first].at;
-    size_t end = lines[part->first + part->count].at;
     cmark_parser *parser = cmark_parser_new_with_mem(CMARK_OPT_DEFAULT, &arena_functions);
-    cmark_parser_feed(parser, part->shown->text + begin, end - begin);
+    cmark_parser_feed(parser, part->shown->text, part->shown->length);
     walk(part, cmark_parser_finish(parser));
     in_use.memory = NULL;
     return true;
 }
 
-static int32_t no_memory(const arena *memory, code_executor_error *error)
+static int32_t too_intricate(size_t limit, code_executor_error *error)
 {
-    return memory->limit_reached
-               ? fail(error, CODE_EXECUTOR_UNSUPPORTED,
-                      "The message is too intricate: its lists and quotes would take more than %zu "
-                      "MiB of memory.",
-                      memory->limit >> 20)
-               : fail_no_memory(error);
+    return fail(error, CODE_EXECUTOR_UNSUPPORTED,
+                "The message is too intricate: a list or quote in it would take more than %zu MiB "
+                "of memory.",
+                limit >> 20);
 }
 
-int32_t reading_make(const shadow *shown, bool (*found)(void *state, const fenced_block *block),
+/* Everything but the allocations. */
+static int32_t read_windows(const message *whole, const nested_fences *nested, window *part,
+                            shadow *shown, arena *memory, code_executor_error *error)
+{
+    part->shown = shown;
+    size_t limit = READING_WINDOW_LINES;
+    for (message_place place = {0}; place.offset < whole->length;) {
+        if (!shadow_make(shown, whole, place, limit, nested)) {
+            return fail_no_memory(error);
+        }
+        if (shown->length > LONGEST_SHADOW) {
+            return too_intricate(memory->limit, error);
+        }
+        bool enough_memory = read_window(part, memory) && !part->stopped;
+        if (!enough_memory) {
+            return memory->limit_reached ? too_intricate(memory->limit, error)
+                                         : fail_no_memory(error);
+        }
+        limit = part->done == 0 ? 2 * limit : READING_WINDOW_LINES;
+        place = shown->lines[part->done].place;
+        arena_clear(memory);
+    }
+    return succeed(error);
+}
+
+int32_t reading_make(const message *whole, const nested_fences *nested, fenced_block_found found,
                      void *state, code_executor_error *error)
 {
-    window part = {.shown = shown, .found = found, .state = state};
-    size_t limit = LEAST_ARENA + ARENA_PER_BYTE * shown->length;
-    for (size_t lines = WINDOW_LINES; part.first < shown->count && !part.stopped;) {
-        size_t left = shown->count - part.first;
-        part.count = lines < left ? lines : left;
-        arena memory;
-        arena_open(&memory, limit);
-        bool enough_memory = read_window(&part, &memory);
-        int32_t status = enough_memory ? CODE_EXECUTOR_OK : no_memory(&memory, error);
-        arena_close(&memory);
-        if (!enough_memory) {
-            return status;
-        }
-        lines = part.next == part.first ? 2 * lines : WINDOW_LINES;
-        part.first = part.next;
-    }
-    return part.stopped ? fail_no_memory(error) : succeed(error);
+    window part = {.found = found, .state = state};
+    shadow shown = shadow_open();
+    arena memory;
+    arena_open(&memory, LEAST_ARENA + ARENA_PER_BYTE * whole->length);
+    int32_t status = read_windows(whole, nested, &part, &shown, &memory, error);
+    arena_close(&memory);
+    shadow_free(&shown);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -29,11 +29,14 @@ typedef struct content_cut {
 /* The cut of line INDEX, where *CONTENT is what is left of it; *CONTENT moves to the next line. */
 content_cut reading_cut(const shadow *shown, size_t index, const char **content);
 
+/* Called with each fenced block and the shadow in which it was found. False where memory ends. */
+typedef bool (*fenced_block_found)(void *state, const shadow *shown, const fenced_block *block);
+
 /*
- * Calls FOUND for each fenced block in the order of the message, until it returns false.
- * NO_MEMORY: memory ended, here or in FOUND. UNSUPPORTED: the message would take too much of it.
+ * Calls FOUND for each fenced block of the message, in order. NESTED may be NULL. NO_MEMORY: memory
+ * ended, here or in FOUND. UNSUPPORTED: the message would take too much of it.
  */
-int32_t reading_make(const shadow *shown, bool (*found)(void *state, const fenced_block *block),
+int32_t reading_make(const message *whole, const nested_fences *nested, fenced_block_found found,
                      void *state, code_executor_error *error);
 
 #endif /* CODE_EXECUTOR_HOST_READING_H */

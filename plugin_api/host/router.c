@@ -4,9 +4,6 @@
  *
  *     request ─▶ stretches of blocks for one executor ─▶ execute each ─▶ parts ─▶ joined result
  *
- * The results of the executors are kept as they are until the joined one is freed; it points to their
- * blocks. All that the joined result needs besides its output is allocated before anything runs.
- *
  * Cancel. An execution is in the router's list while it is in flight. Cancelling marks it, so that no
  * further executor is started, and passes the word on to the executor that is at work. That one may not
  * have heard of the execution yet: then it learns of the mark in the callback on_begin, which it makes
@@ -15,6 +12,7 @@
 #include "host/code_executor_host.h"
 
 #include "failure.h"
+#include "joined_result.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -149,168 +147,6 @@ const char *code_executor_router_find(const code_executor_router *router, const 
 }
 
 /* ------------------------------------------------------------------------------------------------
- * The joined result
- * --------------------------------------------------------------------------------------------- */
-
-/* What one executor gave, or (TABLE NULL) the refusal of a block that none takes. */
-typedef struct part {
-    const code_executor_v1 *table;
-    code_executor_result *result;
-} part;
-
-typedef struct joined {
-    code_executor_routed_result public_part; /* first: the public pointer is the pointer to free */
-    code_executor_result result;
-    part *parts;
-    size_t part_count;
-    const code_executor_block_result **blocks;
-    const char **labels;
-    char *label_text, *label_end;
-    char *output; /* of all parts, where there is more than one */
-} joined;
-
-/* A result of one refused block, in one allocation. */
-typedef struct refusal {
-    code_executor_result result;
-    code_executor_block_result block;
-    const code_executor_block_result *blocks[1];
-    char texts[];
-} refusal;
-
-static void part_free(part *gone)
-{
-    if (gone->table != NULL) {
-        gone->table->result_free(gone->result);
-    } else {
-        free(gone->result); /* the first member of a refusal */
-    }
-}
-
-void code_executor_routed_result_free(code_executor_routed_result *public_part)
-{
-    joined *whole = (joined *)public_part;
-    if (whole == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < whole->part_count; i++) {
-        part_free(&whole->parts[i]);
-    }
-    free(whole->parts);
-    free(whole->blocks);
-    free(whole->labels);
-    free(whole->label_text);
-    free(whole->output);
-    free(whole);
-}
-
-/* With room for every block of REQUEST. NULL where memory ends. */
-static joined *joined_make(const code_executor_router *router, const code_executor_request *request)
-{
-    size_t label_length = 0;
-    for (size_t i = 0; i < request->block_count; i++) {
-        const route *taken = find_route(router, request->blocks[i]->language);
-        label_length += (taken == NULL ? 0 : strlen(taken->label)) + 1;
-    }
-    joined *whole = calloc(1, sizeof(*whole));
-    if (whole == NULL) {
-        return NULL;
-    }
-    whole->parts = calloc(request->block_count, sizeof(*whole->parts));
-    whole->blocks = calloc(request->block_count, sizeof(const code_executor_block_result *));
-    whole->labels = calloc(request->block_count, sizeof(*whole->labels));
-    whole->label_text = malloc(label_length);
-    whole->label_end = whole->label_text;
-    if (whole->parts == NULL || whole->blocks == NULL || whole->labels == NULL ||
-        whole->label_text == NULL) {
-        code_executor_routed_result_free(&whole->public_part);
-        return NULL;
-    }
-    return whole;
-}
-
-/* Takes what an executor gave for the blocks from FIRST on, of which there are COUNT. */
-static void take_part(joined *whole, const code_executor_router *router,
-                      const code_executor_request *request, size_t first, size_t count, part given)
-{
-    whole->parts[whole->part_count++] = given;
-    for (size_t i = 0; i < given.result->block_count && i < count; i++) {
-        const route *taken = find_route(router, request->blocks[first + i]->language);
-        size_t place = whole->result.block_count++;
-        whole->blocks[place] = given.result->blocks[i];
-        whole->labels[place] = whole->label_end;
-        whole->label_end = stpcpy(whole->label_end, taken == NULL ? "" : taken->label) + 1;
-    }
-    whole->result.exit_code = given.result->exit_code;
-    whole->result.outcome = given.result->outcome;
-    if (whole->result.code_file == NULL) {
-        whole->result.code_file = given.result->code_file;
-    }
-}
-
-/* False where memory ends. */
-static bool join_output(joined *whole)
-{
-    size_t length = 0;
-    for (size_t i = 0; i < whole->part_count; i++) {
-        length += whole->parts[i].result->output_length;
-    }
-    whole->result.output_length = length;
-    if (whole->part_count == 1) {
-        whole->result.output = whole->parts[0].result->output;
-        return true;
-    }
-    whole->output = malloc(length + 1);
-    if (whole->output == NULL) {
-        return false;
-    }
-    char *end = whole->output;
-    for (size_t i = 0; i < whole->part_count; i++) {
-        const code_executor_result *result = whole->parts[i].result;
-        if (result->output_length > 0) {
-            memcpy(end, result->output, result->output_length);
-            end += result->output_length;
-        }
-    }
-    *end = '\0';
-    whole->result.output = whole->output;
-    return true;
-}
-
-static code_executor_result *refusal_make(const char *language)
-{
-    static const char words[] = "Unsupported language ";
-    size_t language_length = strlen(language);
-    size_t output_length = strlen(words) + language_length + 1;
-    refusal *made = calloc(1, sizeof(*made) + language_length + 1 + output_length + 1);
-    if (made == NULL) {
-        return NULL;
-    }
-    char *output = stpcpy(made->texts, language) + 1;
-    stpcpy(stpcpy(stpcpy(output, words), language), "\n");
-    made->block = (code_executor_block_result){
-        .struct_size = sizeof(made->block),
-        .language = made->texts,
-        .outcome = CODE_EXECUTOR_REFUSED,
-        .exit_code = 1,
-        .stdout_bytes = "",
-        .stderr_bytes = "",
-        .output = output,
-        .output_length = output_length,
-    };
-    made->blocks[0] = &made->block;
-    made->result = (code_executor_result){
-        .struct_size = sizeof(made->result),
-        .exit_code = 1,
-        .outcome = CODE_EXECUTOR_REFUSED,
-        .output = output,
-        .output_length = output_length,
-        .blocks = made->blocks,
-        .block_count = 1,
-    };
-    return &made->result;
-}
-
-/* ------------------------------------------------------------------------------------------------
  * Requests
  * --------------------------------------------------------------------------------------------- */
 
@@ -365,7 +201,7 @@ typedef struct run {
     code_executor_router *router;
     const code_executor_request *request; /* the host's, all of it known */
     execution self;
-    joined *whole;
+    joined_result *whole;
     size_t first; /* block of the stretch at work */
 } run;
 
@@ -436,6 +272,17 @@ static int32_t pass_on_output(void *user_data, size_t block, int32_t stream, con
         now, request->on_output(request->user_data, now->first + block, stream, bytes, length));
 }
 
+/* Takes what an executor gave for COUNT blocks from now->first on; some at the end may be missing. */
+static void take_part(run *now, size_t count, result_part given)
+{
+    joined_result_add_part(now->whole, given);
+    for (size_t i = 0; i < given.result->block_count && i < count; i++) {
+        const char *label =
+            code_executor_router_find(now->router, now->request->blocks[now->first + i]->language);
+        joined_result_add_block(now->whole, given.result->blocks[i], label == NULL ? "" : label);
+    }
+}
+
 /* How many blocks from FIRST on are for the executor of EXECUTOR. */
 static size_t stretch_length(const run *now, size_t first, const route *executor)
 {
@@ -472,8 +319,7 @@ static int32_t run_stretch(run *now, const route *executor, size_t count,
     int32_t status = executor->table->execute(executor->instance, &request, &result, error);
     set_at_work(now, NULL);
     if (result != NULL) {
-        take_part(now->whole, now->router, now->request, now->first, count,
-                  (part){executor->table, result});
+        take_part(now, count, (result_part){executor->table, result});
     }
     if (status != CODE_EXECUTOR_OK) {
         return status;
@@ -495,7 +341,7 @@ static int32_t refuse(run *now, code_executor_error *error)
     if (result == NULL) {
         return fail_no_memory(error);
     }
-    take_part(now->whole, now->router, request, now->first, 1, (part){NULL, result});
+    take_part(now, 1, (result_part){NULL, result});
     if (request->on_output != NULL) {
         request->on_output(request->user_data, now->first, CODE_EXECUTOR_STREAM_EXECUTOR,
                            result->output, result->output_length);
@@ -543,23 +389,27 @@ static int32_t run_all(run *now, code_executor_error *error)
 }
 
 /* Hands the joined result out, or frees it where there is nothing in it. */
-static int32_t finish(joined *whole, int32_t status, code_executor_routed_result **result,
+static int32_t finish(joined_result *whole, int32_t status, code_executor_routed_result **result,
                       code_executor_error *error)
 {
     bool is_empty = whole->part_count == 0;
-    if (is_empty || !join_output(whole)) {
+    if (is_empty || !joined_result_finish(whole)) {
         code_executor_routed_result_free(&whole->public_part);
         return is_empty ? status : fail_no_memory(error);
     }
-    whole->result.struct_size = sizeof(whole->result);
-    whole->result.blocks = whole->blocks;
-    whole->public_part = (code_executor_routed_result){
-        .struct_size = sizeof(whole->public_part),
-        .result = &whole->result,
-        .labels = whole->labels,
-    };
     *result = &whole->public_part;
     return status;
+}
+
+static joined_result *make_room(const code_executor_router *router,
+                                const code_executor_request *request)
+{
+    size_t label_length = 0;
+    for (size_t i = 0; i < request->block_count; i++) {
+        const char *label = code_executor_router_find(router, request->blocks[i]->language);
+        label_length += (label == NULL ? 0 : strlen(label)) + 1;
+    }
+    return joined_result_make(request->block_count, label_length);
 }
 
 int32_t code_executor_router_execute(code_executor_router *router,
@@ -581,7 +431,7 @@ int32_t code_executor_router_execute(code_executor_router *router,
         .router = router,
         .request = &known,
         .self = {.id = known.execution_id},
-        .whole = joined_make(router, &known),
+        .whole = make_room(router, &known),
     };
     if (now.whole == NULL) {
         return fail_no_memory(error);

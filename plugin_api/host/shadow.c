@@ -33,7 +33,7 @@ enum {
 
 static bool reserve_text(shadow *made, size_t more)
 {
-    if (made->text_capacity - made->length >= more) {
+    if (made->text != NULL && made->text_capacity - made->length >= more) {
         return true;
     }
     size_t capacity = 2 * made->text_capacity + more + 256;
@@ -213,7 +213,8 @@ static bool is_tag(rest line)
 /*
  * The byte of a tag that is shown for the one at INDEX of LINE. What the text of a paragraph would be
  * parsed for is put into the same class of characters as far as a tag goes: `+` is no part of a name,
- * and ` none of a value without quotes, as `<`. The ends of HTML blocks stay.
+ * a ` none of a value without quotes, as `<`, and `:` begins the name of an attribute but not of a tag,
+ * as `_`. The ends of HTML blocks stay.
  */
 static char tag_byte(rest line, size_t index)
 {
@@ -225,7 +226,7 @@ static char tag_byte(rest line, size_t index)
     bool introduces = index < strlen("<![CDATA["); /* says which kind of block this is */
     bool special = byte == '\0' || byte == '\\' || byte == '&' || byte == '*';
     bool bracket = !introduces && (byte == '!' || byte == '[');
-    return special || bracket ? '+' : byte == '_' ? 'x' : byte;
+    return special || bracket ? '+' : byte == '_' ? ':' : byte;
 }
 
 static bool put_tag(shadow *made, rest line)
@@ -260,11 +261,10 @@ static const kind kinds[] = {
  * The prefix
  * --------------------------------------------------------------------------------------------- */
 
-/* White space as cmark sees it behind a list marker. */
+/* cmark would take a form feed, too; CommonMark does not. */
 static bool ends_marker(rest line, size_t at)
 {
-    return at == line.length ||
-           (line.bytes[at] != '\0' && strchr(" \t\v\f", line.bytes[at]) != NULL);
+    return at == line.length || message_is_space(line.bytes[at]);
 }
 
 /* The length of the container's marker that LINE begins with, or 0. */
@@ -351,36 +351,79 @@ static size_t fold(shadow *made, size_t run)
     return run - NUMBER_OF_SETTLED_STATES;
 }
 
-bool shadow_make(const message *whole, shadow *made)
+/* Shows the line of the message at *PLACE, which moves behind it; leaves count as it is. False at the
+ * end of the message, and (see ENOUGH_MEMORY) where memory ends. */
+static bool show_next(shadow *made, const message *whole, message_place *place, bool *enough_memory)
 {
-    *made = (shadow){0};
+    *enough_memory = reserve_line(made);
+    if (!*enough_memory) {
+        return false;
+    }
+    made->lines[made->count] = (shadow_line){.at = made->length, .place = *place};
+    message_line line;
+    if (!message_next_line(whole, place, &line)) {
+        return false;
+    }
+    *enough_memory = put_line(made, &line) && put(made, "\n", 1);
+    return *enough_memory;
+}
+
+/* A nested fence, as if it were text. */
+static void make_text(shadow *made, shadow_line *line)
+{
+    memset(made->text + line->at + line->fence_at, 'x', line->fence_length);
+    line->fence_length = 0;
+}
+
+/* The index of the first nested fence at or behind line NUMBER. */
+static size_t first_nested(const nested_fences *nested, size_t number)
+{
+    size_t low = 0;
+    for (size_t high = nested->count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (nested->numbers[middle] < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+bool shadow_make(shadow *made, const message *whole, message_place place, size_t limit,
+                 const nested_fences *nested)
+{
+    static const nested_fences none = {0};
+    nested = nested == NULL ? &none : nested;
+    size_t next_nested = first_nested(nested, place.number);
     size_t run = 0;
-    size_t number = 0;
-    size_t offset = 0;
-    for (message_line line;; number++) {
-        if (!reserve_line(made)) {
-            return false;
+    made->length = made->count = 0;
+    bool enough_memory = true;
+    while (made->count < limit && show_next(made, whole, &place, &enough_memory)) {
+        shadow_line *line = &made->lines[made->count];
+        if (next_nested < nested->count && nested->numbers[next_nested] == line->place.number) {
+            make_text(made, line);
+            next_nested++;
         }
-        made->lines[made->count] =
-            (shadow_line){.at = made->length, .offset = offset, .number = number};
-        if (!message_next_line(whole, &offset, &line)) {
-            return true;
-        }
-        if (!put_line(made, &line) || !put(made, "\n", 1)) {
-            return false;
-        }
-        made->lines[made->count + 1].at = made->length; /* reserve_line keeps room for the end */
+        line[1] = (shadow_line){.at = made->length, .place = place}; /* the end, for now */
         run = same_as_previous(made, made->count) ? run + 1 : 1;
         made->count++;
         run = fold(made, run);
     }
+    made->is_last = place.offset >= whole->length;
+    return enough_memory;
+}
+
+shadow shadow_open(void)
+{
+    return (shadow){0};
 }
 
 void shadow_free(shadow *made)
 {
     free(made->text);
     free(made->lines);
-    *made = (shadow){0};
+    *made = shadow_open();
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -392,55 +435,80 @@ typedef struct open_fence {
     unsigned length;
 } open_fence;
 
-/* A fence that stands within another, as if it were text. */
-static void make_text(shadow *made, shadow_line *line)
-{
-    memset(made->text + line->at + line->fence_at, 'x', line->fence_length);
-    line->fence_length = 0;
-}
+typedef struct fence_stack {
+    open_fence *open;
+    size_t depth, capacity;
+} fence_stack;
 
-/*
- * Follows the fences of a nested reading; OPEN has room for all of them. Returns how many stand within
- * another, which are made text where CHANGE is true, and sets *LEFT_OPEN to how many are not closed.
- */
-static size_t walk_nested(shadow *made, open_fence *open, bool change, size_t *left_open)
+static bool push(fence_stack *stack, open_fence fence)
 {
-    size_t nested = 0;
-    size_t depth = 0;
-    for (size_t i = 0; i < made->count; i++) {
-        shadow_line *line = &made->lines[i];
-        open_fence found = {made->text[line->at + line->fence_at], line->fence_length};
-        bool ignored = depth > 0 && (found.mark != open[depth - 1].mark ||
-                                     found.length < open[depth - 1].length);
-        if (found.length == 0 || ignored) {
-            continue; /* an open fence hides it from CommonMark, too */
+    if (stack->depth == stack->capacity) {
+        size_t capacity = 2 * stack->capacity + 16;
+        open_fence *grown = realloc(stack->open, capacity * sizeof(*grown));
+        if (grown == NULL) {
+            return false;
         }
-        bool closes = depth > 0 && !line->fence_has_info;
-        size_t depth_around = closes ? depth - 1 : depth;
-        open[depth_around] = found; /* not read again where it closes */
-        depth = closes ? depth - 1 : depth + 1;
-        if (depth_around > 0) {
-            nested++;
-            if (change) {
-                make_text(made, line);
-            }
-        }
+        stack->open = grown;
+        stack->capacity = capacity;
     }
-    *left_open = depth;
-    return nested;
+    stack->open[stack->depth++] = fence;
+    return true;
 }
 
-bool shadow_nest_fences(shadow *made)
+static bool add_nested(nested_fences *nested, size_t number)
 {
-    open_fence *open = malloc((made->count + 1) * sizeof(*open));
-    if (open == NULL) {
+    if (nested->count == nested->capacity) {
+        size_t capacity = 2 * nested->capacity + 16;
+        size_t *grown = realloc(nested->numbers, capacity * sizeof(*grown));
+        if (grown == NULL) {
+            return false;
+        }
+        nested->numbers = grown;
+        nested->capacity = capacity;
+    }
+    nested->numbers[nested->count++] = number;
+    return true;
+}
+
+/* The first line of SHOWN opens a fence or closes one, or is hidden by an open one, from CommonMark,
+ * too. Not bare, it opens; bare, it closes what is open. */
+static bool follow_fence(fence_stack *stack, nested_fences *nested, const shadow *shown)
+{
+    const shadow_line *line = shown->lines;
+    open_fence fence = {shown->text[line->at + line->fence_at], line->fence_length};
+    const open_fence *top = stack->depth > 0 ? &stack->open[stack->depth - 1] : NULL;
+    if (top != NULL && (fence.mark != top->mark || fence.length < top->length)) {
+        return true;
+    }
+    bool closes = top != NULL && !line->fence_has_info;
+    size_t depth_around = closes ? stack->depth - 1 : stack->depth;
+    if (closes) {
+        stack->depth--;
+    } else if (!push(stack, fence)) {
         return false;
     }
-    size_t left_open = 0;
-    bool nests = walk_nested(made, open, false, &left_open) > 0 && left_open == 0;
-    if (nests) {
-        walk_nested(made, open, true, &left_open);
+    return depth_around == 0 || add_nested(nested, line->place.number);
+}
+
+bool nested_fences_find(const message *whole, nested_fences *nested)
+{
+    *nested = (nested_fences){0};
+    fence_stack stack = {0};
+    shadow line = shadow_open();
+    message_place place = {0};
+    bool enough_memory = true;
+    while (enough_memory && show_next(&line, whole, &place, &enough_memory)) {
+        enough_memory = line.lines[0].fence_length == 0 || follow_fence(&stack, nested, &line);
+        line.length = 0;
     }
-    free(open);
-    return nests;
+    nested->all_closed = stack.depth == 0;
+    free(stack.open);
+    shadow_free(&line);
+    return enough_memory;
+}
+
+void nested_fences_free(nested_fences *nested)
+{
+    free(nested->numbers);
+    *nested = (nested_fences){0};
 }

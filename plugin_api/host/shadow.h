@@ -21,6 +21,8 @@
  * cmark would parse further, and nothing begins a block beyond SHADOW_COLUMNS: nesting is bounded, and
  * so is the time that cmark takes for a line.
  *
+ * A shadow is made of a part of the message at a time, from any line on.
+ *
  * Not seen by it: that a paragraph holds nothing but link reference definitions.
  */
 #ifndef CODE_EXECUTOR_HOST_SHADOW_H
@@ -32,8 +34,7 @@ enum { SHADOW_COLUMNS = 64 };
 
 typedef struct shadow_line {
     size_t at;             /* where it begins in text; it ends before the next one's newline */
-    size_t offset;         /* where the first line that it stands for begins in the message */
-    size_t number;         /* of that line in the message, from 0 */
+    message_place place;   /* of the first line that it stands for */
     unsigned fence_at;     /* where the run of a fence begins within the line */
     unsigned fence_length; /* of the run as it is shown; 0 where the line is no fence */
     bool fence_has_info;
@@ -42,23 +43,33 @@ typedef struct shadow_line {
 typedef struct shadow {
     char *text; /* lines, each with a newline */
     size_t length, text_capacity;
-    /* One more than COUNT: the last one begins at the end. */
+    /* One more than COUNT: the last one begins where the shadow ends. */
     shadow_line *lines;
     size_t count, line_capacity;
+    bool is_last; /* it reaches to the end of the message */
 } shadow;
 
-/* False where memory ends; SHADOW must be freed either way. */
-bool shadow_make(const message *whole, shadow *made);
+/* Fences that stand inside others where fences with an info string nest: what is text in that reading.
+ * By the numbers of their lines, in order. */
+typedef struct nested_fences {
+    size_t *numbers;
+    size_t count, capacity;
+    bool all_closed; /* this reading leaves no fence open */
+} nested_fences;
+
+/* A shadow that is empty and may be made (again and again); to be freed. */
+shadow shadow_open(void);
 void shadow_free(shadow *made);
+
+/* Shows at most LIMIT lines of the shadow from PLACE on. NESTED may be NULL. False where memory ends. */
+bool shadow_make(shadow *made, const message *whole, message_place place, size_t limit,
+                 const nested_fences *nested);
 
 /* The length of line INDEX without its newline. */
 size_t shadow_line_length(const shadow *made, size_t index);
 
-/*
- * Makes plain text of every fence that stands inside another when fences with an info string nest:
- * in place, at the same lengths. False, and nothing is changed, where no fence does, or where the
- * nested reading leaves one open.
- */
-bool shadow_nest_fences(shadow *made);
+/* False where memory ends; NESTED must be freed either way. */
+bool nested_fences_find(const message *whole, nested_fences *nested);
+void nested_fences_free(nested_fences *nested);
 
 #endif /* CODE_EXECUTOR_HOST_SHADOW_H */
