@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block_file.c: see block_file.h. Code is copied only where it changes.
+ */
+#include "block_file.h"
+#include "file_name.h"
+#include "silence_pip.h"
+#include <openssl/evp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGEST_BYTES 16
+
+static void take(block_file *file, char *changed, size_t length)
+{
+    free(file->changed);
+    file->changed = changed;
+    file->bytes = changed;
+    file->length = length;
+}
+
+static bool silence(const language *known, block_file *file)
+{
+    bool python = strcmp(known->name, "python") == 0;
+    if (!known->shell && !python)
+        return true;
+    char *changed;
+    size_t length;
+    if (!silence_pip(python ? PIP_IN_PYTHON : PIP_IN_SHELL, file->bytes, file->length, &changed,
+                     &length))
+        return false;
+    if (changed)
+        take(file, changed, length);
+    return true;
+}
+
+/* A carriage return before a line's end would become part of a shell's last word. */
+static bool convert_line_ends(block_file *file)
+{
+    if (file->length == 0 || !memmem(file->bytes, file->length, "\r\n", 2))
+        return true;
+    char *changed = malloc(file->length);
+    if (!changed)
+        return false;
+    size_t length = 0;
+    for (size_t i = 0; i < file->length; i++)
+        if (file->bytes[i] != '\r' || i + 1 == file->length || file->bytes[i + 1] != '\n')
+            changed[length++] = file->bytes[i];
+    take(file, changed, length);
+    return true;
+}
+
+/* MD5, which only names the file; where the system's policy has none, as much of SHA-256. */
+static bool digest(const block_file *file, unsigned char value[EVP_MAX_MD_SIZE])
+{
+    unsigned size;
+    const char *bytes = file->bytes ? file->bytes : "";
+    return EVP_Digest(bytes, file->length, value, &size, EVP_md5(), NULL) == 1 ||
+           EVP_Digest(bytes, file->length, value, &size, EVP_sha256(), NULL) == 1;
+}
+
+static int32_t name_by_digest(const language *known, block_file *file, code_executor_error *error)
+{
+    unsigned char value[EVP_MAX_MD_SIZE];
+    char hexadecimal[2 * DIGEST_BYTES + 1];
+    if (!digest(file, value))
+        return error_set(error, CODE_EXECUTOR_INTERNAL, "cannot compute the digest of a block");
+    for (size_t i = 0; i < DIGEST_BYTES; i++)
+        snprintf(hexadecimal + 2 * i, 3, "%02x", value[i]);
+    if (asprintf(&file->name, "tmp_code_%s.%s", hexadecimal, known->extension) < 0) {
+        file->name = NULL;
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a file name");
+    }
+    file->temporary = true;
+    return CODE_EXECUTOR_OK;
+}
+
+int32_t block_file_begin(const language *known, const code_executor_block *block, block_file *file,
+                         const char **objection, code_executor_error *error)
+{
+    *file = (block_file){.bytes = block->code, .length = block->code_length};
+    *objection = NULL;
+    if (!silence(known, file) || (known->shell && !convert_line_ends(file)) ||
+        !file_name_read(known, file->bytes, file->length, &file->name, objection))
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a copy of the code");
+    if (file->name || *objection)
+        return CODE_EXECUTOR_OK;
+    return name_by_digest(known, file, error);
+}
+
+void block_file_end(block_file *file)
+{
+    free(file->changed);
+    free(file->name);
+    *file = (block_file){NULL, 0, NULL, NULL, false};
+}
