@@ -270,6 +270,11 @@ void say(enum tone tone, const char *format, ...)
     va_end(arguments);
 }
 
+void terminal_expect_echo(void)
+{
+    streams[STDERR_FILENO].mid_line = streams[STDIN_FILENO].is_terminal;
+}
+
 void say_control(const char *sequence)
 {
     (void)write_all(STDERR_FILENO, sequence, strlen(sequence));

@@ -51,6 +51,9 @@ void say(enum tone tone, const char *format, ...) __attribute__((format(printf, 
 /* A control sequence to stderr that shows nothing. */
 void say_control(const char *sequence);
 
+/* After an interrupt: the terminal has shown ^C behind whatever stood there. */
+void terminal_expect_echo(void);
+
 /* Text as it is to stderr, which host_demo made and may hold tones. */
 void say_text(const struct bytes *text);
 

@@ -186,6 +186,9 @@ static int32_t execute(struct executors *executors, struct watch *watch, double 
     }
     int32_t status = executors_execute(executors, &request, &end->result, &end->error);
     interrupt_finish();
+    if (interrupt_pending() && interrupt_ending() == 0) {
+        terminal_expect_echo();
+    }
     return status;
 }
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -95,10 +96,17 @@ static void become_host_demo(const char *const *arguments, int input, int output
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL);
+    static const int signals[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        signal(signals[i], SIG_DFL); /* nohup and shells ignore some */
+    }
     dup2(input, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     dup2(words, STDERR_FILENO);
+    if (isatty(STDIN_FILENO)) {
+        setsid();
+        ioctl(STDIN_FILENO, TIOCSCTTY, 0);
+    }
     execv(HOST_DEMO_PATH, (char *const *)(uintptr_t)vector);
     _exit(99);
 }
@@ -106,10 +114,11 @@ static void become_host_demo(const char *const *arguments, int input, int output
 /* The machine may export what hides faults, or what changes what is said. */
 static void clear_environment(void)
 {
-    static const char *const names[] = {"PYTHONUNBUFFERED", "NO_COLOR", "LC_ALL", "LC_CTYPE"};
+    static const char *const names[] = {"PYTHONUNBUFFERED", "LC_ALL", "LC_CTYPE"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         unsetenv(names[i]);
     }
+    setenv("NO_COLOR", "1", 1);
     setenv("LANG", "C.UTF-8", 1);
     setenv("TMPDIR", demo_folder(), 1);
     setenv("XDG_STATE_HOME", demo_folder(), 1);

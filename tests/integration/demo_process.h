@@ -35,7 +35,8 @@ struct demo_result {
 void demo_run(const struct demo_call *call, struct demo_result *result);
 void demo_result_free(struct demo_result *result);
 
-/* Starts it with three descriptors of its own, for tests that talk to it. */
+/* Starts it with three descriptors, for tests that talk to it. Where INPUT is a terminal, it becomes the
+ * one that controls it. */
 pid_t demo_start(const char *const *arguments, int input, int output, int words);
 
 /* Waits for a process that demo_start (or forkpty) gave; kills it when it is late. */

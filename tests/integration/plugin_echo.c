@@ -8,6 +8,7 @@
  *     say TEXT      the executor's own words                 exit CODE     ends the block
  *     raw HEX       these bytes to stdout                    fail WORDS    the executor fails
  *     config        prints the configuration                 touch NAME    makes a file in work_dir
+ *     stubborn MS   waits, whatever is cancelled
  *
  * Languages: echo (alias repeat) runs; note is only saved, which here means not even that. The
  * configuration is an object of which it reads no more than work_dir.
@@ -286,6 +287,13 @@ static void order_sleep(struct run *run, const char *text)
     pthread_mutex_unlock(&run->instance->lock);
 }
 
+static void order_stubborn(struct run *run, const char *text)
+{
+    (void)run;
+    long milliseconds = strtol(text, NULL, 10);
+    nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
+}
+
 static void order_flood(struct run *run, const char *text)
 {
     char piece[65536];
@@ -318,10 +326,10 @@ static void obey(struct run *run, const char *line)
         const char *word;
         void (*obey)(struct run *run, const char *text);
     } orders[] = {
-        {"print", order_print}, {"error", order_error}, {"say", order_say},
-        {"raw", order_raw},     {"sleep", order_sleep}, {"flood", order_flood},
-        {"exit", order_exit},   {"fail", order_fail},   {"config", order_config},
-        {"touch", order_touch},
+        {"print", order_print}, {"error", order_error},       {"say", order_say},
+        {"raw", order_raw},     {"sleep", order_sleep},       {"flood", order_flood},
+        {"exit", order_exit},   {"fail", order_fail},         {"config", order_config},
+        {"touch", order_touch}, {"stubborn", order_stubborn},
     };
     size_t length = strcspn(line, " ");
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
