@@ -124,6 +124,7 @@ int32_t session_lookup(session *self, const char *const *programs, size_t count,
 
 struct write_call {
     struct call call; /* first */
+    bool sent;        /* the last frame is on its way */
     uint32_t errnum;
 };
 
@@ -132,25 +133,24 @@ static int32_t take_write(session *self, struct call *call, struct frame_header 
 {
     struct write_call *write = (struct write_call *)(void *)call;
     write->errnum = read_u32(reader);
-    if (header.type != FRAME_WRITE_DONE || reader->failed || reader->left != 0) {
+    if (header.type != FRAME_WRITE_DONE || !write->sent || reader->failed || reader->left != 0) {
         return no_answer(error);
     }
     finish_call(self, call);
     return CODE_EXECUTOR_OK;
 }
 
-/* Sends the file in frames, until all is sent or the runner has answered, which it does early when it
- * fails. HEAD: what every frame begins with. */
-static void send_file(session *self, struct call *call, const buffer *head, const char *bytes,
-                      size_t length)
+/* Sends the file in frames. HEAD: what every frame begins with. */
+static void send_file(session *self, struct write_call *write, const buffer *head,
+                      const char *bytes, size_t length)
 {
     buffer payload = {0};
-    uint16_t flags = WRITE_FIRST;
     size_t sent = 0;
-    while (!(flags & WRITE_LAST) && !call->done && self->connection.state == CONNECTION_OPEN) {
-        session_await_room(self, &call->done);
-        size_t chunk = length - sent < WRITE_CHUNK ? length - sent : WRITE_CHUNK;
-        flags = (uint16_t)(flags | (sent + chunk == length ? WRITE_LAST : 0));
+    while (!write->sent && self->connection.state == CONNECTION_OPEN) {
+        session_await_room(self, NULL);
+        size_t left = length - sent;
+        size_t chunk = left < WRITE_CHUNK ? left : WRITE_CHUNK;
+        int flags = (sent == 0 ? WRITE_FIRST : 0) | (chunk == left ? WRITE_LAST : 0);
         buffer_clear(&payload);
         buffer_append(&payload, buffer_data(head), buffer_length(head));
         buffer_append(&payload, bytes + sent, chunk);
@@ -158,26 +158,34 @@ static void send_file(session *self, struct call *call, const buffer *head, cons
             connection_fail(&self->connection, CODE_EXECUTOR_NO_MEMORY, "no memory for a file");
             break;
         }
+        write->sent = chunk == left;
         connection_put(&self->connection,
-                       (struct frame_header){(uint32_t)buffer_length(&payload), FRAME_WRITE, flags,
-                                             call->number},
+                       (struct frame_header){(uint32_t)buffer_length(&payload), FRAME_WRITE,
+                                             (uint16_t)flags, write->call.number},
                        buffer_data(&payload));
         sent += chunk;
-        flags = (uint16_t)(flags & ~WRITE_FIRST);
-        call->deadline = connection_now() + SESSION_ANSWER_MS;
     }
     buffer_free(&payload);
-    session_push(self, &call->done);
+    session_push(self, NULL);
+    write->call.deadline = connection_now() + SESSION_ANSWER_MS;
 }
 
 static int32_t write_file(session *self, struct write_call *write, const buffer *head,
                           const char *bytes, size_t length, code_executor_error *error)
 {
+    connection *link = &self->connection;
     session_await_turn(self, NULL);
+    while (link->state == CONNECTION_OPEN && self->write_count == WRITES_MAX) {
+        connection_sleep(link, &link->changed, -1);
+    }
+    self->write_count++;
     call_file(self, &write->call);
-    send_file(self, &write->call, head, bytes, length);
+    send_file(self, write, head, bytes, length);
     int32_t status = await_answer(self, &write->call, error);
     call_unfile(self, &write->call);
+    if (self->write_count-- == WRITES_MAX) {
+        pthread_cond_broadcast(&link->changed);
+    }
     return status;
 }
 

@@ -59,6 +59,7 @@ struct session {
     struct call *sleepers;
     struct call *buckets[SESSION_BUCKETS];
     size_t call_count;
+    size_t write_count; /* of call_count, how many are files */
     uint32_t last_number;
     struct call *reset; /* the one RESET that is under way, which has no number */
 };

@@ -194,7 +194,9 @@ void session_mark_runs_cancelled(session *self)
     for (size_t i = 0; i < SESSION_BUCKETS; i++) {
         for (struct call *call = self->buckets[i]; call; call = call->next) {
             if (call->kind == CALL_RUN) {
-                cancel_run(self, (struct run *)(void *)call, false);
+                /* RESET ends those that run; the others' standard input must be taken back. */
+                struct run *run = (struct run *)(void *)call;
+                cancel_run(self, run, !run->spawned);
             }
         }
     }
@@ -282,6 +284,11 @@ static int32_t compose(const session_command *command, buffer *payload, code_exe
         return error_set(error, CODE_EXECUTOR_INVALID,
                          "a command has at most %u environment variables and 1 to %u candidates",
                          ENVIRONMENT_MAX, CANDIDATES_MAX);
+    }
+    if (command->stdin_length > INPUT_MAX) {
+        return error_set(error, CODE_EXECUTOR_INVALID,
+                         "standard input has %zu bytes, at most %u are possible",
+                         command->stdin_length, INPUT_MAX);
     }
     buffer_append_u32(payload, command->timeout_ms);
     buffer_append_u32(payload, command->grace_ms);

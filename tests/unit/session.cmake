@@ -13,3 +13,9 @@ commandline_unit_test(sanitize)
 commandline_unit_test(environment)
 target_link_libraries(unit_sanitize PRIVATE local_parts)
 target_link_libraries(unit_environment PRIVATE local_parts)
+
+# The session, opposite a runner that does what the test says.
+add_library(fake_runner STATIC fake_runner.c)
+target_link_libraries(fake_runner PUBLIC code_executor_options commandline)
+commandline_unit_test(session)
+target_link_libraries(unit_session PRIVATE fake_runner)
