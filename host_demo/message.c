@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { MOST_BYTES = 256 << 20 };
+
 static int32_t read_to_end(int descriptor, const char *name, struct bytes *to,
                            code_executor_error *error)
 {
@@ -25,6 +27,10 @@ static int32_t read_to_end(int descriptor, const char *name, struct bytes *to,
         }
         if (got < 0) {
             return fail(error, CODE_EXECUTOR_IO, "Cannot read %s: %s.", name, strerror(errno));
+        }
+        if (to->length + (size_t)got > MOST_BYTES) {
+            return fail(error, CODE_EXECUTOR_INVALID, "%s has more than %d MiB.", name,
+                        MOST_BYTES >> 20);
         }
         if (!bytes_append(to, piece, (size_t)got)) {
             return fail(error, CODE_EXECUTOR_NO_MEMORY, "No memory for %s.", name);

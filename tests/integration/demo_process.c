@@ -100,9 +100,14 @@ static void become_host_demo(const char *const *arguments, int input, int output
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         signal(signals[i], SIG_DFL); /* nohup and shells ignore some */
     }
-    dup2(input, STDIN_FILENO);
-    dup2(output, STDOUT_FILENO);
-    dup2(words, STDERR_FILENO);
+    const int descriptors[] = {input, output, words};
+    for (int i = 0; i < 3; i++) {
+        if (descriptors[i] < 0) {
+            close(i);
+        } else {
+            dup2(descriptors[i], i);
+        }
+    }
     if (isatty(STDIN_FILENO)) {
         setsid();
         ioctl(STDIN_FILENO, TIOCSCTTY, 0);

@@ -35,7 +35,7 @@ struct demo_result {
 void demo_run(const struct demo_call *call, struct demo_result *result);
 void demo_result_free(struct demo_result *result);
 
-/* Starts it with three descriptors, for tests that talk to it. Where INPUT is a terminal, it becomes the
+/* Starts it with three descriptors (-1: closed), for tests that talk to it. Where INPUT is a terminal, it becomes the
  * one that controls it. */
 pid_t demo_start(const char *const *arguments, int input, int output, int words);
 
