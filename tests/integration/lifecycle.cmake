@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Tests through the ABI that run on any executor:
+#     code_executor_abi_test(NAME PLUGIN [CONFIGURATION]) runs the program NAME on PLUGIN.
+add_library(executor_client STATIC ${CMAKE_CURRENT_SOURCE_DIR}/executor_client.c)
+target_include_directories(executor_client PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+target_compile_definitions(executor_client PRIVATE
+    CODE_EXECUTOR_TEST_PLUGINS="${CODE_EXECUTOR_PLUGIN_OUTPUT_DIRECTORY}")
+target_link_libraries(executor_client PUBLIC
+    code_executor_options PkgConfig::CMOCKA Threads::Threads ${CMAKE_DL_LIBS})
+
+function(code_executor_abi_program name)
+    add_executable(abi_${name} ${name}.c)
+    target_link_libraries(abi_${name} PRIVATE executor_client)
+endfunction()
+
+function(code_executor_abi_test kind name plugin)
+    add_test(NAME ${kind}.${plugin}_${name} COMMAND abi_${name} ${plugin} ${ARGN})
+    set_tests_properties(${kind}.${plugin}_${name} PROPERTIES
+        SKIP_RETURN_CODE 77 ENVIRONMENT "PYTHONUNBUFFERED=" TIMEOUT 900)
+endfunction()
+
+code_executor_abi_program(lifecycle)
+code_executor_abi_test(integration lifecycle local)
