@@ -6,3 +6,13 @@ commandline_unit_test(language)
 commandline_unit_test(silence_pip)
 commandline_unit_test(file_name)
 commandline_unit_test(workspace)
+commandline_unit_test(output)
+commandline_unit_test(result)
+commandline_unit_test(run)
+
+# What the plugins of this tree publish, read from the plugins themselves.
+add_executable(unit_plugin_schemas plugin_schemas.c)
+target_link_libraries(unit_plugin_schemas PRIVATE code_executor_options commandline PkgConfig::CMOCKA)
+add_dependencies(unit_plugin_schemas local docker sandbox)
+add_test(NAME unit.plugin_schemas COMMAND unit_plugin_schemas
+    $<TARGET_FILE:local> $<TARGET_FILE:docker> $<TARGET_FILE:sandbox>)
