@@ -3,12 +3,13 @@
  * engine.c: version negotiation, calls and their answers; see engine.h.
  */
 #include "engine.h"
+#include "json.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What this was written against. Engines refuse versions above their own, and newer ones also those
- * below a minimum, which only their refusal tells. */
+/* What this was written against. Engines refuse versions above their own, and newer ones also those below
+ * a minimum. */
 #define VERSION_MAJOR  1
 #define NEWEST_MINOR   51
 #define OLDEST_MINOR   30
@@ -24,39 +25,63 @@ static int minor_version(const char *version)
     return sscanf(version, "%d.%d", &major, &minor) == 2 && major == VERSION_MAJOR ? minor : -1;
 }
 
+static int32_t get(struct engine *engine, const char *path, http_transfer **transfer,
+                   code_executor_error *error)
+{
+    http_request request = {.method = "GET", .path = path};
+    http_patience patience = {engine->cancel_fd, PING_LIMIT_MS};
+    int32_t status = http_begin(engine->http, &request, transfer, error);
+    return status == CODE_EXECUTOR_OK ? http_await(*transfer, patience, error) : status;
+}
+
+/* What an engine that is newer than this asks for at least; where it does not say, nothing. */
+static int32_t ask_minimum(struct engine *engine, int *minimum, code_executor_error *error)
+{
+    http_transfer *transfer = NULL;
+    int32_t status = get(engine, "/version", &transfer, error);
+    if (status == CODE_EXECUTOR_OK) {
+        struct answer CLEANUP_ANSWER answer = {0};
+        answer_read(&answer, http_status(transfer), http_body(transfer, NULL));
+        const char *oldest = json_string(answer.json, "MinAPIVersion");
+        *minimum = oldest ? minor_version(oldest) : 0;
+    }
+    http_end(transfer);
+    return status;
+}
+
 static int32_t choose_version(struct engine *engine, const char *newest, code_executor_error *error)
 {
-    int minor = minor_version(newest);
+    int minor = minor_version(newest), minimum = 0;
+    int32_t status = CODE_EXECUTOR_OK;
     if (minor < OLDEST_MINOR)
         return error_set(error, CODE_EXECUTOR_UNSUPPORTED,
                          "the Docker engine at %s speaks API version %s; at least 1.%d is needed "
                          "(Docker 17.06)",
                          engine->endpoint->address, newest, OLDEST_MINOR);
-    snprintf(engine->version, sizeof engine->version, VERSION_FORMAT,
-             minor < NEWEST_MINOR ? minor : NEWEST_MINOR);
-    return CODE_EXECUTOR_OK;
+    if (minor > NEWEST_MINOR) {
+        status = ask_minimum(engine, &minimum, error);
+        minor = minimum > NEWEST_MINOR ? minimum : NEWEST_MINOR;
+    }
+    snprintf(engine->version, sizeof engine->version, VERSION_FORMAT, minor);
+    return status;
 }
 
 static int32_t ping(struct engine *engine, code_executor_error *error)
 {
     http_transfer *transfer = NULL;
-    http_request request = {.method = "GET", .path = "/_ping"};
-    http_patience patience = {engine->cancel_fd, PING_LIMIT_MS};
-    int32_t status = http_begin(engine->http, &request, &transfer, error);
-    if (status == CODE_EXECUTOR_OK)
-        status = http_await(transfer, patience, error);
+    char newest[16] = "";
+    int32_t status = get(engine, "/_ping", &transfer, error);
     if (status == CODE_EXECUTOR_OK) {
-        char newest[16] = "";
         http_header(transfer, "Server", engine->server, sizeof engine->server);
-        if (http_status(transfer) != 200 ||
-            !http_header(transfer, "Api-Version", newest, sizeof newest))
+        if (http_status(transfer) == 200 &&
+            http_header(transfer, "Api-Version", newest, sizeof newest))
+            status = choose_version(engine, newest, error);
+        else
             status = error_set(error, CODE_EXECUTOR_PROTOCOL,
                                "what listens at %s (from %s) is no Docker engine: GET /_ping "
                                "answered %ld without a version",
                                engine->endpoint->address, engine->endpoint->origin,
                                http_status(transfer));
-        else
-            status = choose_version(engine, newest, error);
     }
     http_end(transfer);
     return status;
@@ -153,20 +178,6 @@ static int32_t call_once(struct engine *engine, const http_request *request, str
     return status;
 }
 
-/* An engine whose minimum is above what we chose says so: "… Minimum supported API version is 1.60 …". */
-static bool adopt_minimum(struct engine *engine, const struct answer *answer)
-{
-    static const char words[] = "upported API version is ";
-    const char *found = answer->status == 400 ? strstr(answer->message, words) : NULL;
-    int minor = found ? minor_version(found + sizeof words - 1) : -1;
-    char version[sizeof engine->version];
-    snprintf(version, sizeof version, VERSION_FORMAT, minor);
-    if (minor < OLDEST_MINOR || strcmp(version, engine->version) == 0)
-        return false;
-    memcpy(engine->version, version, sizeof version);
-    return true;
-}
-
 int32_t engine_call(struct engine *engine, const char *method, const char *path, json_object *body,
                     struct answer *answer, code_executor_error *error)
 {
@@ -178,12 +189,7 @@ int32_t engine_call(struct engine *engine, const char *method, const char *path,
         if (!request.body)
             return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
     }
-    int32_t status = call_once(engine, &request, answer, error);
-    if (status == CODE_EXECUTOR_OK && adopt_minimum(engine, answer)) {
-        answer_clear(answer);
-        status = call_once(engine, &request, answer, error);
-    }
-    return status;
+    return call_once(engine, &request, answer, error);
 }
 
 char *engine_escape(const char *text)
@@ -213,43 +219,68 @@ static int32_t status_of(long http)
     return CODE_EXECUTOR_UNAVAILABLE;
 }
 
-/* What engines say, and what a user can do about it. */
+#define WRONG_ARCHITECTURE                                                                         \
+    "The image or the runner is made for another kind of processor than the engine's machine "     \
+    "has; "                                                                                        \
+    "choose another image or platform"
+#define BAD_CAPABILITY "cap_add and cap_drop take names such as NET_ADMIN, or ALL"
+#define BAD_RUNTIME                                                                                \
+    "runtime must name one that the engine is configured with (docker info lists them)"
+#define BAD_USER "user must exist in the image, or be given in numbers, as in 1000:1000"
+
+/* What engines say, in any case of letters, and what a user can do about it. Engines answer 500 to much
+ * that is the asker's mistake. */
 static const struct {
     const char *fragment;
+    int32_t status; /* 0: as the number says */
     const char *advice;
 } advices[] = {
-    {"bind source path does not exist",
+    {"bind source path does not exist", CODE_EXECUTOR_NOT_FOUND,
      "The engine does not see this folder: if it runs on another machine, or this process in a "
      "container, name the folder as the engine sees it in bind_dir"},
-    {"could not select device driver",
-     "GPUs need a driver and its container toolkit on the engine's machine; leave out gpus or "
-     "install it"},
-    {"unknown or invalid runtime name",
-     "runtime must name one that the engine is configured with (docker info lists them)"},
-    {"unknown runtime specified",
-     "runtime must name one that the engine is configured with (docker info lists them)"},
-    {"network", "docker network ls lists the networks there are"},
-    {"invalid capability", "cap_add and cap_drop take names such as NET_ADMIN, or ALL"},
-    {"apability", "cap_add and cap_drop take names such as NET_ADMIN, or ALL"},
-    {"unable to find user", "user must exist in the image, or be given as numbers, uid:gid"},
-    {"no matching entries in passwd file",
-     "user must exist in the image, or be given as numbers, uid:gid"},
-    {"inimum memory limit", "Raise memory"},
-    {"no space left on device",
+    {"error while creating mount source path", CODE_EXECUTOR_DENIED,
+     "The engine cannot reach this folder; a rootless one sees only what its user sees"},
+    {"mounts denied", CODE_EXECUTOR_DENIED,
+     "Share this folder with the engine in its settings, or choose another work_dir"},
+    {"could not select device driver", CODE_EXECUTOR_UNAVAILABLE,
+     "GPUs need a driver and its container toolkit on the engine's machine; install it or leave "
+     "out "
+     "gpus"},
+    {"unknown or invalid runtime", CODE_EXECUTOR_INVALID, BAD_RUNTIME},
+    {"unknown runtime", CODE_EXECUTOR_INVALID, BAD_RUNTIME},
+    {"capability", CODE_EXECUTOR_INVALID, BAD_CAPABILITY},
+    {"unable to find user", CODE_EXECUTOR_INVALID, BAD_USER},
+    {"unable to find group", CODE_EXECUTOR_INVALID, BAD_USER},
+    {"no matching entries in passwd file", CODE_EXECUTOR_INVALID, BAD_USER},
+    {"minimum memory limit", CODE_EXECUTOR_INVALID, "Raise memory"},
+    {"cannot unmarshal", CODE_EXECUTOR_INVALID,
+     "A member of container_create or device_requests has another type in the engine's API"},
+    {"security-opt", CODE_EXECUTOR_INVALID, "See security_opt"},
+    {"range of cpus", CODE_EXECUTOR_INVALID, "Lower cpus"},
+    {"duplicate mount point", CODE_EXECUTOR_INVALID,
+     "/workspace and /.code_executor are taken; mount the volume elsewhere"},
+    {"network", 0, "docker network ls lists the networks there are"},
+    {"no space left on device", CODE_EXECUTOR_UNAVAILABLE,
      "The engine's disk is full: docker system df shows what takes the space"},
-    {"exec format error",
-     "The image is made for another kind of processor than the engine's; set platform"},
+    {"exec format error", CODE_EXECUTOR_UNSUPPORTED, WRONG_ARCHITECTURE},
+    {"does not match the specified platform", CODE_EXECUTOR_UNSUPPORTED, WRONG_ARCHITECTURE},
+    {"cannot allocate memory", CODE_EXECUTOR_UNAVAILABLE, "The engine's machine is out of memory"},
 };
 
 int32_t engine_refusal(const struct engine *engine, const struct answer *answer, const char *doing,
                        code_executor_error *error)
 {
-    int32_t status = error_set(error, status_of(answer->status),
-                               "cannot %s: the Docker engine at %s answered %ld: %s", doing,
-                               engine->endpoint->address, answer->status,
-                               answer->message[0] ? answer->message : "(no words)");
-    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
-        if (strstr(answer->message, advices[i].fragment))
-            return error_append(error, status, ". %s", advices[i].advice);
-    return status;
+    int32_t status = status_of(answer->status);
+    const char *advice = "";
+    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++) {
+        if (strcasestr(answer->message, advices[i].fragment)) {
+            status = advices[i].status ? advices[i].status : status;
+            advice = advices[i].advice;
+            break;
+        }
+    }
+    return error_set(error, status, "cannot %s: the Docker engine at %s answered %ld: %s%s%s",
+                     doing, engine->endpoint->address, answer->status,
+                     answer->message[0] ? answer->message : "(no words)", *advice ? ". " : "",
+                     advice);
 }

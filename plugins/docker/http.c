@@ -285,10 +285,17 @@ static int32_t translate(http_client *client, CURL *easy, CURLcode code, code_ex
         return error_set(error, CODE_EXECUTOR_PROTOCOL,
                          "what listens at %s (from %s) is no Docker engine: it does not speak HTTP",
                          client->endpoint->address, client->endpoint->origin);
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_GOT_NOTHING:
+    case CURLE_PARTIAL_FILE:
+        return error_set(error, CODE_EXECUTOR_LOST,
+                         "the connection to the Docker engine at %s broke off: was the engine "
+                         "stopped or restarted?",
+                         client->endpoint->address);
     default:
         return error_set(error, CODE_EXECUTOR_LOST,
-                         "the connection to the Docker engine at %s broke off (%s): was the engine "
-                         "stopped or restarted?",
+                         "the connection to the Docker engine at %s broke off: %s",
                          client->endpoint->address, curl_easy_strerror(code));
     }
 }

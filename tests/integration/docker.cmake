@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The docker executor through its table, on a real engine: that of DOCKER_HOST, or the default one. Tests of
+# faults use the same support.
+add_library(docker_support STATIC docker_support.c docker_relay.c)
+target_include_directories(docker_support PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+target_compile_definitions(docker_support PRIVATE DOCKER_PLUGIN_PATH="$<TARGET_FILE:docker>")
+target_link_libraries(docker_support PUBLIC docker_parts PkgConfig::CMOCKA ${CMAKE_DL_LIBS})
+add_dependencies(docker_support docker)
+
+foreach(name docker docker_options)
+    add_executable(integration_${name} ${name}.c)
+    target_link_libraries(integration_${name} PRIVATE docker_support)
+    add_test(NAME integration.${name} COMMAND integration_${name})
+    # They count containers and take volumes away.
+    set_tests_properties(integration.${name} PROPERTIES
+        SKIP_RETURN_CODE 77 RESOURCE_LOCK docker_volume TIMEOUT 600)
+endforeach()

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_support.h: what the tests of the docker executor share: the plugin, loaded as a host loads it; an
+ * instance that fails the test when a call fails; and an engine of our own to look behind its back.
+ */
+#ifndef CODE_EXECUTOR_TEST_DOCKER_SUPPORT_H
+#define CODE_EXECUTOR_TEST_DOCKER_SUPPORT_H
+
+#include "engine.h"
+#include <code_executor.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The plugin's table; loaded by docker_test_main. */
+extern const code_executor_v1 *docker;
+
+/* A connection to the same engine, for the test's own questions. */
+extern struct engine *engine;
+
+/* A temporary folder that containers can bind; removed at the end. */
+extern char workspace[256];
+
+/* Runs the group: exits with 77 and a reason where no engine answers or it has no image. */
+struct CMUnitTest;
+int docker_test_main(const char *name, const struct CMUnitTest *tests, size_t count);
+
+/* A configuration from the members of a JSON object in single quotes, work_dir added. Fails the test when
+ * create does. */
+code_executor_instance *make_instance(const char *members_format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+void start(code_executor_instance *instance);
+
+/* Runs one block; the result is the caller's. Fails the test when execute does. */
+code_executor_result *run(code_executor_instance *instance, const char *language, const char *code);
+
+/* Runs shell CODE and fails unless it exits with 0 and prints exactly OUTPUT. */
+void expect_output(code_executor_instance *instance, const char *code, const char *output);
+
+/* The member "container.id" (or another path) of describe, copied to TEXT; "" where there is none. */
+void described(code_executor_instance *instance, const char *outer, const char *inner, char *text,
+               size_t size);
+
+/* Asks the engine; the status. ANSWER may be NULL. */
+long ask(const char *method, const char *path, const char *body, struct answer *answer);
+
+/* Whether a container of that name or id exists, in any state. */
+bool container_exists(const char *name);
+/* Waits for it to be gone, and fails when that does not come about in a long time. */
+void expect_gone(const char *name);
+/* The containers that this plugin made, all told. */
+size_t container_count(void);
+
+/* Sleeps so many milliseconds. */
+void pause_ms(int milliseconds);
+
+/* Open descriptors of this process, and its threads. */
+size_t descriptor_count(void);
+size_t thread_count(void);
+
+/* A relay between the plugin and the engine, in a process of its own. */
+struct relay_options {
+    size_t chunk;           /* passes on at most so many bytes at a time; 0: any number */
+    int minimum_minor;      /* plays an engine that refuses versions below 1.N; 0: does not */
+    const char *swallow;    /* requests whose path holds this are never answered */
+    const char *answer_for; /* those whose path holds this are answered with ANSWER */
+    const char *answer;
+};
+struct relay {
+    int pid;
+    char address[300]; /* for docker_host */
+};
+struct relay relay_start(struct relay_options options);
+/* Kills it with all its connections, as if the engine died. */
+void relay_kill(struct relay *relay);
+
+#endif /* CODE_EXECUTOR_TEST_DOCKER_SUPPORT_H */
