@@ -76,7 +76,7 @@ void command_add_number(command_line *built, const char *word, uint64_t number)
     command_add(built, word, text, NULL);
 }
 
-/* FD becomes the command's, and a word. */
+/* FD becomes the command's and, behind WORD unless that is NULL, a word. */
 static void add_file(command_line *built, const char *word, int fd)
 {
     if (fd < 0 && !built->errnum)
@@ -88,16 +88,22 @@ static void add_file(command_line *built, const char *word, int fd)
         return;
     }
     built->files[built->file_count++] = fd;
-    command_add_number(built, word, FIRST_FILE + built->file_count - 1);
+    if (word)
+        command_add_number(built, word, FIRST_FILE + built->file_count - 1);
 }
 
-void command_add_descriptor(command_line *built, const char *word, int fd)
+static int duplicate(int fd)
 {
     fork_guard_enter();
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     fork_guard_add(copy);
     fork_guard_leave();
-    add_file(built, word, copy);
+    return copy;
+}
+
+void command_add_descriptor(command_line *built, const char *word, int fd)
+{
+    add_file(built, word, duplicate(fd));
 }
 
 void command_add_bytes(command_line *built, const char *word, const void *bytes, size_t length)
@@ -148,6 +154,17 @@ static void add_limit(command_line *built, int resource, uint64_t value)
     command_add(built, text, NULL);
 }
 
+/*
+ * bubblewrap lets process 1 go on only after it has told its number. Were the host, the reader, killed
+ * before that, bubblewrap would die of SIGPIPE, and process 1 wait for ever: so bubblewrap gets the
+ * reading end as well, and has a reader in itself.
+ */
+static void add_info(command_line *built, const command_parts *parts)
+{
+    command_add_descriptor(built, "--info-fd", parts->info[1]);
+    add_file(built, NULL, duplicate(parts->info[0]));
+}
+
 static uint64_t round_up(double value)
 {
     uint64_t whole = value < 1e6 ? (uint64_t)value : 1000000;
@@ -182,7 +199,7 @@ int32_t command_build(const sandbox_options *options, const command_parts *parts
     memset(built, 0, sizeof *built);
     command_add(built, parts->bubblewrap, NULL);
     add_namespaces(built, options);
-    command_add_descriptor(built, "--info-fd", parts->info);
+    add_info(built, parts);
     mounts_add(built, options, parts);
     command_add(built, "--chdir", SANDBOX_WORKSPACE, NULL);
     command_add(built, "--", SANDBOX_PROGRAMS "/enter", NULL);

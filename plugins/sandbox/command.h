@@ -33,9 +33,9 @@ typedef struct command_parts {
     size_t filter_length;
     const enum limit_means *means;
     const cgroup *group;
-    int go;    /* what sandbox_enter waits for */
-    int ready; /* where it reports */
-    int info;  /* where bubblewrap tells the number of the process inside */
+    int go;      /* what sandbox_enter waits for */
+    int ready;   /* where it reports */
+    int info[2]; /* where bubblewrap tells the number of the process inside: a pipe, both ends */
 } command_parts;
 
 int32_t command_build(const sandbox_options *options, const command_parts *parts,

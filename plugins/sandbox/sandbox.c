@@ -50,11 +50,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* How long a start may take, the end of process 1 by itself, and its death by SIGKILL. Far above what is
- * ever needed: a slow disk is no failure. */
-#define START_MS 60000
-#define END_MS   10000
-#define DEATH_MS 10000
+/* How long a start may take, one that is given up, the end of process 1 by itself, and its death by SIGKILL.
+ * Far above what is ever needed: a slow disk is no failure. */
+#define START_MS   60000
+#define GIVE_UP_MS 2000
+#define END_MS     5000
+#define DEATH_MS   10000
 
 typedef struct sandbox {
     sandbox_options options;
@@ -249,7 +250,7 @@ static int32_t start_bubblewrap(sandbox *self, const launch_context *context,
                            .group = &self->group,
                            .go = ends->go[0],
                            .ready = ends->ready[1],
-                           .info = ends->info[1]};
+                           .info = {ends->info[0], ends->info[1]}};
     command_line line;
     status = command_build(&self->options, &parts, &line, error);
     if (status != CODE_EXECUTOR_OK)
@@ -415,7 +416,9 @@ static int32_t sandbox_launch(void *state, const launch_context *context, launch
     }
     close_ends(&ends);
     if (status != CODE_EXECUTOR_OK) {
-        tear_down(self, context, 0);
+        /* All our ends are closed, so that it ends by itself. Killing bubblewrap at the wrong moment would
+         * leave a process 1 behind that waits for its word. */
+        tear_down(self, context, GIVE_UP_MS);
         free(made->folder);
         made->folder = NULL;
     }
