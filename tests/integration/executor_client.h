@@ -6,7 +6,7 @@
  *     TEST PLUGIN [CONFIGURATION]      PLUGIN: a name, or a path to a file
  *
  * Every program works in a fresh folder of its own, which is the workspace of executors whose work_dir
- * is ".".
+ * is "."; one that another starts, in the folder that is in its environment.
  */
 #ifndef CODE_EXECUTOR_TESTS_EXECUTOR_CLIENT_H
 #define CODE_EXECUTOR_TESTS_EXECUTOR_CLIENT_H
@@ -15,6 +15,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#define CLIENT_FOLDER_VARIABLE "CODE_EXECUTOR_TEST_FOLDER"
 
 typedef struct client {
     char plugin[4096];         /* path */
