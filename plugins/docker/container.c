@@ -85,7 +85,8 @@ static int32_t finish_create(struct engine *engine, http_transfer *transfer, str
     engine->cancel_fd = -1;
     status = engine_finish(engine, transfer, CREATE_GRACE_MS, answer, error);
     engine->cancel_fd = cancel_fd;
-    return status;
+    return status == CODE_EXECUTOR_OK ? status
+                                      : error_set(error, CODE_EXECUTOR_CANCELLED, "cancelled");
 }
 
 enum create_result container_create(struct container *container, const char *name,

@@ -16,3 +16,5 @@ foreach(name docker docker_options)
     set_tests_properties(integration.${name} PROPERTIES
         SKIP_RETURN_CODE 77 RESOURCE_LOCK docker_volume TIMEOUT 600)
 endforeach()
+
+code_executor_abi_test(integration lifecycle docker)

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+add_executable(faults_docker docker.c)
+target_link_libraries(faults_docker PRIVATE docker_support)
+add_test(NAME faults.docker COMMAND faults_docker)
+set_tests_properties(faults.docker PROPERTIES
+    SKIP_RETURN_CODE 77 RESOURCE_LOCK docker_volume TIMEOUT 900)
