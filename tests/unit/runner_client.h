@@ -119,6 +119,9 @@ void await_file(const char *path);
 /* The number in the file at PATH. */
 int read_number(const char *path);
 
+/* Skips the test, in words, unless CODE_EXECUTOR_REQUIRE_ALL is set: then it fails. */
+void skip_because(const char *reason);
+
 /* cmocka fixtures: a folder around each test, and no child before and after. */
 int runner_test_setup(void **state);
 int runner_test_teardown(void **state);
