@@ -77,7 +77,8 @@ install_packages() {
 build_packages=(build-essential cmake ninja-build pkg-config musl-tools libcurl4-openssl-dev
     libjson-c-dev libssl-dev libcmark-dev libcmocka-dev libedit-dev libseccomp-dev)
 engine_packages=(docker.io iptables iproute2 debootstrap util-linux)
-test_packages=(python3 procps)
+run_packages=(python3 bubblewrap)
+test_packages=(procps)
 
 # configure FOLDER [CMAKE-OPTION...]: a build folder that was made by another generator or for another
 # place of the sources is of no use, and is made anew.
