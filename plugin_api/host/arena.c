@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALLEST_CHUNK = 64 << 10, LARGEST_GROWTH = 4 << 20, ALIGNMENT = 16 };
+#ifndef ARENA_SMALLEST_CHUNK /* the tests want a chunk for every block, so that each may fail */
+#define ARENA_SMALLEST_CHUNK ((size_t)64 << 10)
+#define ARENA_LARGEST_GROWTH ((size_t)4 << 20)
+#endif
+
+enum { ALIGNMENT = 16 };
 
 struct arena_chunk {
     arena_chunk *older;
@@ -60,8 +65,9 @@ void arena_clear(arena *memory)
 /* Chunks grow with what they add to, so that a small message takes little and a large one few. */
 static bool add_chunk(arena *memory, size_t needed)
 {
-    size_t capacity = memory->total / 2 < LARGEST_GROWTH ? memory->total / 2 : LARGEST_GROWTH;
-    capacity = capacity < SMALLEST_CHUNK ? SMALLEST_CHUNK : capacity;
+    size_t capacity =
+        memory->total / 2 < ARENA_LARGEST_GROWTH ? memory->total / 2 : ARENA_LARGEST_GROWTH;
+    capacity = capacity < ARENA_SMALLEST_CHUNK ? ARENA_SMALLEST_CHUNK : capacity;
     capacity = capacity < memory->expected ? memory->expected : capacity;
     memory->expected = 0;
     capacity = capacity < needed ? needed : capacity;

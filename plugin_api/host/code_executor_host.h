@@ -44,11 +44,14 @@ CODE_EXECUTOR_EXPORT bool code_executor_language_equal(const char *a, const char
  *
  * A plugin is a file NAME.so in one of these folders, the first that has it:
  *     1. those of the environment variable CODE_EXECUTOR_PLUGIN_PATH, separated by colons; empty
- *        entries are skipped (an empty entry never means the working directory);
+ *        entries are skipped (an empty entry never means the working directory), and the whole
+ *        variable is in a program that runs with more rights than its user;
  *     2. ../lib/code_executor, ../lib/<triplet>/code_executor or ../lib64/code_executor beside the
  *        executable's folder, and code_executor/ beside this library: where a build or an
  *        installation puts them, also a relocated one;
  *     3. the code_executor/ folder of the library folder given at configure time.
+ * The first file by that name decides: where it does not load, no other is tried. The name that a
+ * plugin gives itself (table->name) may be another one: a file may be renamed.
  * --------------------------------------------------------------------------------------------- */
 
 /* A loaded plugin. */
@@ -58,9 +61,12 @@ typedef struct code_executor_plugin code_executor_plugin;
  * Loads a plugin by name, or, where NAME has a slash, from that path. The same plugin may be loaded
  * more than once; each load needs its own unload.
  * NOT_FOUND: no such file; the message lists the folders that were searched and the names that are
- *     there. INVALID: the file is no shared object, lacks the entry symbol, returned no table, or has
- *     a table that is too small or lacks a function: the message says which. UNSUPPORTED: it speaks
- *     another version of the ABI: the message says which one and which ones are understood.
+ *     there, with the nearest one. DENIED: the file may not be read. INVALID: the name is empty; the
+ *     file is no shared object, or cut short, or another machine's; it lacks the entry symbol,
+ *     returned no table, or has a table that is too small or lacks a member: the message says which.
+ *     UNSUPPORTED: it speaks another version of the ABI: the message says which one and which one is
+ *     understood. UNAVAILABLE: the loader refuses it, most often for a library that it needs and that
+ *     is not there: the message has the loader's words.
  */
 CODE_EXECUTOR_EXPORT int32_t code_executor_plugin_load(const char *name,
                                                        code_executor_plugin **plugin,
@@ -115,9 +121,9 @@ typedef struct code_executor_extracted_block {
     bool complete;
     bool inferred; /* the language was not given but inferred */
     uint8_t reserved[6];
-    const char *info;  /* the whole info string */
+    const char *info;  /* the whole info string, as it stands there */
     size_t first_line; /* of the opening fence in the message, counted from 1 */
-    size_t last_line;
+    size_t last_line;  /* of the closing one, or the last line of code where there is none */
 } code_executor_extracted_block;
 
 typedef struct code_executor_extraction {
@@ -130,9 +136,12 @@ typedef struct code_executor_extraction {
  * Takes the fenced code blocks out of LENGTH bytes of Markdown, read as CommonMark reads it, with
  * these rules on top: indentation that all lines share (4 columns at least) is removed first; where a
  * fence opened inside a block of the same length would leave a fence open at the end, and reading the
- * two as nested would not, they are nested. Indented code is no block. Lines may end in CRLF, which
- * becomes LF; other bytes of code are kept, NUL and what is not UTF-8 included. Takes time and memory
- * in proportion to LENGTH. NO_MEMORY is reported, never an abort.
+ * two as nested would not, they are nested; lists and quotes that nest more than 64 columns deep are
+ * text. Indented code is no block. Lines may end in CRLF, which becomes LF; other bytes of code are
+ * kept, NUL, a lone CR and what is not UTF-8 included. What remains of a tab that stands half in the
+ * prefix of a list or quote becomes spaces.
+ * Takes time and memory in proportion to LENGTH. NO_MEMORY is reported, never an abort. UNSUPPORTED: a
+ * single list of millions of items, or the like, would take more memory than is reasonable.
  */
 CODE_EXECUTOR_EXPORT int32_t code_executor_extract(const char *markdown, size_t length,
                                                    code_executor_extraction **extraction,
@@ -171,7 +180,7 @@ CODE_EXECUTOR_EXPORT const char *code_executor_router_find(const code_executor_r
 typedef struct code_executor_routed_result {
     size_t struct_size;
     const code_executor_result *result;
-    const char *const *labels; /* one for each of result->blocks */
+    const char *const *labels; /* one for each of result->blocks; "" where there was no route */
 } code_executor_routed_result;
 
 /*
@@ -179,15 +188,22 @@ typedef struct code_executor_routed_result {
  * Maximal runs of consecutive blocks for one executor become one execute of it, all with the
  * request's execution id; the first failure ends the whole; callbacks count blocks as the request
  * does. A block without a route is refused as an executor refuses a language it does not know.
- * [any-thread], several at a time, as long as no route is added meanwhile. *RESULT as in execute.
+ * [any-thread], several at a time, as long as no route is added meanwhile. *RESULT as in execute: on
+ * failure it holds what ran before; where an executor failed before its first block began, exit_code
+ * is 1 and outcome "failed", though all blocks in it ended well. It is to be freed before its plugins
+ * are unloaded.
  */
 CODE_EXECUTOR_EXPORT int32_t code_executor_router_execute(code_executor_router *router,
                                                           const code_executor_request *request,
                                                           code_executor_routed_result **result,
                                                           code_executor_error *error);
 
-/* Ends an execution (0: everything on every executor), as code_executor_v1.cancel does. [any-thread],
- * also in a callback. */
+/*
+ * Ends an execution (0: everything on every executor), as code_executor_v1.cancel does: the executor
+ * that is at work is told, and no further one starts. [any-thread], also in a callback. Between two
+ * executors the result has outcome "cancelled" and exit code 130.
+ * NOT_FOUND: nothing in flight on this router has that id (never for id 0).
+ */
 CODE_EXECUTOR_EXPORT int32_t code_executor_router_cancel(code_executor_router *router,
                                                          uint64_t execution_id,
                                                          code_executor_error *error);

@@ -37,7 +37,7 @@ typedef struct collector {
     const message *whole;
     const shadow *shown; /* of the block at hand */
     extraction *into;
-    bool open_at_end; /* whether the last block runs into the end of the message */
+    bool left_open; /* whether one of the blocks has no closing fence */
 } collector;
 
 void code_executor_extraction_free(code_executor_extraction *public_part)
@@ -79,13 +79,10 @@ static void put_bytes(code_sink *sink, const char *bytes, size_t length)
     sink->length += length;
 }
 
-static void put_line(code_sink *sink, const message_line *line, content_cut cut)
+static void put_line(code_sink *sink, const message_line *line)
 {
-    size_t visible = cut.skip < line->padding ? line->padding - cut.skip : 0;
-    size_t hidden = cut.skip > line->padding ? cut.skip - line->padding : 0;
-    hidden = hidden < line->length ? hidden : line->length;
-    put_spaces(sink, cut.padding + visible);
-    put_bytes(sink, line->bytes + hidden, line->length - hidden);
+    put_spaces(sink, line->padding);
+    put_bytes(sink, line->bytes, line->length);
     put_bytes(sink, &line->terminator, line->terminator != '\0');
 }
 
@@ -96,12 +93,13 @@ static void put_code(const collector *from, const fenced_block *fenced, code_sin
     const char *content = fenced->content;
     for (size_t i = 0; i < fenced->content_count; i++) {
         size_t index = fenced->opener + 1 + i;
-        content_cut cut = reading_cut(from->shown, index, &content);
+        size_t column = from->whole->shared_columns + content_column(from->shown, index, &content);
         message_place place = lines[index].place;
         message_line line;
         while (place.offset < lines[index + 1].place.offset &&
                message_next_line(from->whole, &place, &line)) {
-            put_line(sink, &line, cut);
+            line = message_cut(line, column);
+            put_line(sink, &line);
         }
     }
 }
@@ -117,10 +115,10 @@ static text_span info_of(const collector *from, const fenced_block *fenced)
     message_place place = opener->place;
     message_line line = {0};
     message_next_line(from->whole, &place, &line);
+    line = message_cut(line, from->whole->shared_columns + opener->fence_at);
     text_span info = {line.bytes, line.length};
-    size_t at = opener->fence_at - line.padding; /* a fence is behind the padding */
-    char mark = line.bytes[at];
-    while (at < info.length && info.bytes[at] == mark) {
+    size_t at = 0;
+    while (at < info.length && info.bytes[at] == line.bytes[0]) {
         at++;
     }
     while (at < info.length && message_is_space(info.bytes[at])) {
@@ -203,8 +201,7 @@ static bool collect(void *state, const shadow *shown, const fenced_block *fenced
 {
     collector *from = state;
     from->shown = shown;
-    size_t behind = fenced->opener + 1 + fenced->content_count;
-    from->open_at_end = !fenced->closed && behind == shown->count && shown->is_last;
+    from->left_open = from->left_open || !fenced->closed;
     return add_block(from->into, make_block(from, fenced));
 }
 
@@ -214,7 +211,7 @@ static bool collect(void *state, const shadow *shown, const fenced_block *fenced
 
 /* *MADE is to be freed also after a failure. */
 static int32_t read_message(const message *whole, const nested_fences *nested, extraction **made,
-                            bool *open_at_end, code_executor_error *error)
+                            bool *left_open, code_executor_error *error)
 {
     *made = calloc(1, sizeof(**made));
     if (*made == NULL) {
@@ -222,7 +219,7 @@ static int32_t read_message(const message *whole, const nested_fences *nested, e
     }
     collector from = {.whole = whole, .into = *made};
     int32_t status = reading_make(whole, nested, collect, &from, error);
-    *open_at_end = from.open_at_end;
+    *left_open = from.left_open;
     return status;
 }
 
@@ -236,15 +233,15 @@ static int32_t read_nested(const message *whole, extraction **made, code_executo
 {
     nested_fences nested;
     extraction *again = NULL;
-    bool open_at_end = false;
+    bool left_open = false;
     int32_t status = CODE_EXECUTOR_OK;
     if (!nested_fences_find(whole, &nested)) {
         status = fail_no_memory(error);
     } else if (nested.count > 0 && nested.all_closed) {
-        status = read_message(whole, &nested, &again, &open_at_end, error);
+        status = read_message(whole, &nested, &again, &left_open, error);
     }
     nested_fences_free(&nested);
-    if (status == CODE_EXECUTOR_OK && again != NULL && !open_at_end) {
+    if (status == CODE_EXECUTOR_OK && again != NULL && !left_open) {
         extraction_free(*made);
         *made = again;
     } else {
@@ -262,9 +259,9 @@ int32_t code_executor_extract(const char *markdown, size_t length,
     *result = NULL;
     message whole = message_open(markdown, length);
     extraction *made = NULL;
-    bool open_at_end = false;
-    int32_t status = read_message(&whole, NULL, &made, &open_at_end, error);
-    if (status == CODE_EXECUTOR_OK && open_at_end) {
+    bool left_open = false;
+    int32_t status = read_message(&whole, NULL, &made, &left_open, error);
+    if (status == CODE_EXECUTOR_OK && left_open) {
         status = read_nested(&whole, &made, error);
     }
     if (status != CODE_EXECUTOR_OK) {

@@ -22,8 +22,7 @@ size_t message_column_behind(size_t column, char byte)
     return byte == '\t' ? column + MESSAGE_TAB_STOP - column % MESSAGE_TAB_STOP : column + 1;
 }
 
-/* The line at *PLACE with all its indentation. */
-static bool next_raw_line(const message *whole, message_place *place, message_line *line)
+bool message_next_line(const message *whole, message_place *place, message_line *line)
 {
     if (place->offset >= whole->length) {
         return false;
@@ -70,7 +69,7 @@ message message_open(const char *bytes, size_t length)
     size_t shared = SIZE_MAX;
     message_place place = {0};
     message_line line;
-    while (shared >= LEAST_SHARED_COLUMNS && next_raw_line(&whole, &place, &line)) {
+    while (shared >= LEAST_SHARED_COLUMNS && message_next_line(&whole, &place, &line)) {
         size_t columns = indentation(&line, shared);
         shared = columns < shared ? columns : shared;
     }
@@ -78,17 +77,13 @@ message message_open(const char *bytes, size_t length)
     return whole;
 }
 
-bool message_next_line(const message *whole, message_place *place, message_line *line)
+message_line message_cut(message_line line, size_t columns)
 {
-    if (!next_raw_line(whole, place, line)) {
-        return false;
+    while (line.column < columns && line.length > 0) {
+        line.column = message_column_behind(line.column, line.bytes[0]);
+        line.bytes++;
+        line.length--;
     }
-    size_t column = 0;
-    while (column < whole->shared_columns && line->length > 0 && message_is_space(line->bytes[0])) {
-        column = message_column_behind(column, line->bytes[0]);
-        line->bytes++;
-        line->length--;
-    }
-    line->padding = column > whole->shared_columns ? column - whole->shared_columns : 0;
-    return true;
+    line.padding = line.column > columns ? line.column - columns : 0;
+    return line;
 }

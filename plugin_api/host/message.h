@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * message.h: the lines of a Markdown message, without the indentation that all of them share.
+ * message.h: the lines of a Markdown message, and columns within them.
  *
  * A line ends with LF, CRLF or CR, as in CommonMark. Lines are found anew on each walk: a table of them
  * would be twenty times as large as a message of newlines.
+ *
+ * Columns are counted from the beginning of the line as it stands in the message, with a tab stop every
+ * four; within the indentation and the marks of quotes and lists, which is where columns matter, every
+ * other byte takes one.
  */
 #ifndef CODE_EXECUTOR_HOST_MESSAGE_H
 #define CODE_EXECUTOR_HOST_MESSAGE_H
@@ -14,14 +18,14 @@
 typedef struct message {
     const char *bytes;
     size_t length;
-    size_t shared_columns; /* of indentation that each line loses */
+    size_t shared_columns; /* of indentation that are no part of the Markdown */
 } message;
 
-/* One line: PADDING spaces (what is left of a tab that was cut in two), then LENGTH bytes. */
 typedef struct message_line {
-    size_t padding;
     const char *bytes;
     size_t length;
+    size_t padding;  /* spaces before bytes: what a cut left of a tab */
+    size_t column;   /* of bytes[0] */
     char terminator; /* '\n' (also for CRLF), '\r', or '\0' at the end of the message */
 } message_line;
 
@@ -37,6 +41,9 @@ message message_open(const char *bytes, size_t length);
 
 /* The line at *PLACE, which moves to the next one. False at the end of the message. */
 bool message_next_line(const message *whole, message_place *place, message_line *line);
+
+/* LINE, as message_next_line gave it, without its first COLUMNS columns. */
+message_line message_cut(message_line line, size_t columns);
 
 bool message_is_space(char byte); /* a space or a tab */
 

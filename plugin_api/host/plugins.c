@@ -14,6 +14,7 @@
 #include "search_path.h"
 #include "shared_object.h"
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,16 +155,24 @@ static int32_t load_file(char *file, code_executor_plugin **loaded, code_executo
     return status;
 }
 
+static int32_t no_such_path(const char *name, int errnum, code_executor_error *error)
+{
+    quoted_name quoted = quote_name(name);
+    if (errnum == EACCES || errnum == ELOOP) {
+        return fail(error, CODE_EXECUTOR_DENIED, "Cannot open \"%s\": %s.", quoted.text,
+                    strerrordesc_np(errnum));
+    }
+    return fail(error, CODE_EXECUTOR_NOT_FOUND,
+                "There is no file \"%s\" (a name with a slash is a path: no folder is searched).",
+                quoted.text);
+}
+
 static int32_t load_path(const char *name, code_executor_plugin **plugin,
                          code_executor_error *error)
 {
     char *file = realpath(name, NULL);
     if (file == NULL) {
-        quoted_name quoted = quote_name(name);
-        int32_t status = shared_object_check(name, error); /* has the words for what is wrong */
-        return status != CODE_EXECUTOR_OK && strlen(name) < sizeof(quoted.text)
-                   ? status
-                   : fail(error, CODE_EXECUTOR_NOT_FOUND, "There is no file \"%s\".", quoted.text);
+        return errno == ENOMEM ? fail_no_memory(error) : no_such_path(name, errno, error);
     }
     return load_file(file, plugin, error);
 }

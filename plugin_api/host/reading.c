@@ -170,17 +170,15 @@ static void report(window *part, cmark_node *node)
     part->stopped = !part->found(part->state, part->shown, &block);
 }
 
-/* Columns of white space before the place where NODE begins. */
+/* Whether at most three spaces stand before the place where NODE begins. */
 static bool is_barely_indented(const window *part, cmark_node *node)
 {
     enum { MOST_SPACES = 3 };
     const char *line = part->shown->text + part->shown->lines[first_line(node)].at;
+    int column = cmark_node_get_start_column(node) - 1;
     int spaces = 0;
-    for (int column = cmark_node_get_start_column(node) - 1; column > 0; column--) {
-        if (!message_is_space(line[column - 1])) {
-            break;
-        }
-        spaces += line[column - 1] == '\t' ? MOST_SPACES + 1 : 1;
+    while (spaces < column && line[column - 1 - spaces] == ' ') {
+        spaces++;
     }
     return spaces <= MOST_SPACES;
 }
@@ -211,6 +209,13 @@ static void walk(window *part, cmark_node *root)
             report(part, node);
         }
     }
+}
+
+size_t content_column(const shadow *shown, size_t index, const char **content)
+{
+    size_t left = strcspn(*content, "\n");
+    *content += left + 1;
+    return shadow_line_length(shown, index) - left;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -278,24 +283,4 @@ int32_t reading_make(const message *whole, const nested_fences *nested, fenced_b
     arena_close(&memory);
     shadow_free(&shown);
     return status;
-}
-
-/* ------------------------------------------------------------------------------------------------
- * Cuts
- * --------------------------------------------------------------------------------------------- */
-
-content_cut reading_cut(const shadow *shown, size_t index, const char **content)
-{
-    const char *line = shown->text + shown->lines[index].at;
-    size_t length = shadow_line_length(shown, index);
-    const char *left = *content;
-    size_t left_length = (size_t)(strchr(left, '\n') - left);
-    *content = left + left_length + 1;
-    /* What is left is the end of the line, with spaces before it in the place of a tab. */
-    size_t same = 0;
-    while (same < left_length && same < length &&
-           left[left_length - 1 - same] == line[length - 1 - same]) {
-        same++;
-    }
-    return (content_cut){.padding = left_length - same, .skip = length - same};
 }

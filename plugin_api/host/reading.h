@@ -13,21 +13,15 @@ typedef struct fenced_block {
     size_t opener;        /* index of the line with the opening fence */
     size_t content_count; /* lines between the fences, from opener + 1 */
     bool closed;          /* by a fence of its own */
-    /* The content_count lines as cmark gives them, each with a newline: what is left of a line when
-     * the prefix of its containers and the indentation of the fence are off. Read them in order with
-     * reading_cut. */
+    /* The content_count lines as cmark gives them, each with a newline: what is left of a line of the
+     * shadow when the prefix of its containers and the indentation of the fence are off. To be read in
+     * order by content_column. */
     const char *content;
 } fenced_block;
 
-/* Where the code begins in a line of the shadow: PADDING spaces (what is left of a tab of which a
- * container took a part), then the line from SKIP on. */
-typedef struct content_cut {
-    size_t padding;
-    size_t skip;
-} content_cut;
-
-/* The cut of line INDEX, where *CONTENT is what is left of it; *CONTENT moves to the next line. */
-content_cut reading_cut(const shadow *shown, size_t index, const char **content);
+/* The column at which the code begins in line INDEX of the shadow, where *CONTENT is what is left of it;
+ * *CONTENT moves to the next line. */
+size_t content_column(const shadow *shown, size_t index, const char **content);
 
 /* Called with each fenced block and the shadow in which it was found. False where memory ends. */
 typedef bool (*fenced_block_found)(void *state, const shadow *shown, const fenced_block *block);

@@ -3,7 +3,7 @@
  * shadow.c: writes the shadow of a message, line by line.
  *
  *     line = prefix (white space, >, list markers)  +  what remains
- *            copied                                     one of the kinds below
+ *            copied, tabs as spaces                     one of the kinds below
  *
  * What a prefix looks like may be text in its context (`2. ` within a paragraph, `- ` within code);
  * it does no harm there. cmark decides.
@@ -287,18 +287,22 @@ static size_t marker_length(rest line)
     return delimited && ends_marker(line, digits + 1) ? digits + 1 : 0;
 }
 
-/* Shows white space and markers and takes them from LINE. */
+/* Shows white space and markers and takes them from LINE, whose first byte is at COLUMN. */
 static bool put_prefix(shadow *made, rest *line, size_t column)
 {
-    while (line->length > 0 && column < SHADOW_COLUMNS) {
+    static const char tab[] = "    ";
+    size_t limit = column + SHADOW_COLUMNS;
+    while (line->length > 0 && column < limit) {
+        bool is_tab = line->bytes[0] == '\t';
         size_t length = message_is_space(line->bytes[0]) ? 1 : marker_length(*line);
+        size_t behind = is_tab ? message_column_behind(column, '\t') : column + length;
         if (length == 0) {
             break;
         }
-        if (!put(made, line->bytes, length)) {
+        if (!put(made, is_tab ? tab : line->bytes, behind - column)) {
             return false;
         }
-        column = length == 1 ? message_column_behind(column, line->bytes[0]) : column + length;
+        column = behind;
         line->bytes += length;
         line->length -= length;
     }
@@ -308,7 +312,7 @@ static bool put_prefix(shadow *made, rest *line, size_t column)
 static bool put_line(shadow *made, const message_line *line)
 {
     rest remaining = {line->bytes, line->length};
-    bool done = put(made, "    ", line->padding) && put_prefix(made, &remaining, line->padding);
+    bool done = put(made, "   ", line->padding) && put_prefix(made, &remaining, line->column);
     if (!done || is_blank(remaining)) {
         return done;
     }
@@ -364,6 +368,7 @@ static bool show_next(shadow *made, const message *whole, message_place *place, 
     if (!message_next_line(whole, place, &line)) {
         return false;
     }
+    line = message_cut(line, whole->shared_columns);
     *enough_memory = put_line(made, &line) && put(made, "\n", 1);
     return *enough_memory;
 }

@@ -14,9 +14,9 @@
  *            y()                                       x
  *        ```                                       ```
  *
- * Invariants. Each line of the shadow begins with the very bytes of its line of the message, up to
- * where the text begins: so a place within the structure is the same in both, and code is cut out of
- * the message. A line of the shadow may stand for several that follow each other in the message and
+ * Invariants. Up to where the text begins, a byte of the shadow is a column of the message (less the
+ * indentation that all lines share): tabs are shown as the spaces that they stand for. So a place
+ * within the structure is a column in both, and code is cut out of the message there. A line of the shadow may stand for several that follow each other in the message and
  * have the same shadow (see shadow.c); fences stand for themselves. Text contains no character that
  * cmark would parse further, and nothing begins a block beyond SHADOW_COLUMNS: nesting is bounded, and
  * so is the time that cmark takes for a line.
@@ -35,7 +35,7 @@ enum { SHADOW_COLUMNS = 64 };
 typedef struct shadow_line {
     size_t at;             /* where it begins in text; it ends before the next one's newline */
     message_place place;   /* of the first line that it stands for */
-    unsigned fence_at;     /* where the run of a fence begins within the line */
+    unsigned fence_at;     /* where the run of a fence begins within the line: its column */
     unsigned fence_length; /* of the run as it is shown; 0 where the line is no fence */
     bool fence_has_info;
 } shadow_line;
