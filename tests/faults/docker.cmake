@@ -4,3 +4,5 @@ target_link_libraries(faults_docker PRIVATE docker_support)
 add_test(NAME faults.docker COMMAND faults_docker)
 set_tests_properties(faults.docker PROPERTIES
     SKIP_RETURN_CODE 77 RESOURCE_LOCK docker_volume TIMEOUT 900)
+
+code_executor_abi_test(faults host_killed docker)

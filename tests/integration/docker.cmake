@@ -17,4 +17,6 @@ foreach(name docker docker_options)
         SKIP_RETURN_CODE 77 RESOURCE_LOCK docker_volume TIMEOUT 600)
 endforeach()
 
-code_executor_abi_test(integration lifecycle docker)
+foreach(program lifecycle requests manners)
+    code_executor_abi_test(integration ${program} docker)
+endforeach()

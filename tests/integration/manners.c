@@ -88,8 +88,8 @@ static void signals_folder_mask_and_environment_stay(void **state)
     (void)state;
     struct sigaction before[32];
     struct sigaction after;
-    sigset_t mask_before;
-    sigset_t mask_after;
+    sigset_t mask_before = {{0}}; /* the kernel fills but a part of it */
+    sigset_t mask_after = {{0}};
     char folder_before[4096];
     char folder_after[4096];
     for (int number = 1; number < 32; number++) {
