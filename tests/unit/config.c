@@ -3,6 +3,7 @@
  * config.c: what a configuration may be, and what somebody hears who got it wrong.
  */
 #include "config.h"
+#include "failing_memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -362,6 +363,23 @@ static void an_environment_comes_as_assignments(void **state)
     free((void *)strings);
 }
 
+static void getters_without_memory_say_so(void **state)
+{
+    (void)state;
+    json_object *config = read_config("{\"dns\": [\"a\"], \"env\": {\"A\": \"1\"}}");
+    const char *const *strings;
+    size_t count;
+    failing_memory_start(0, false);
+    int32_t first = config_strings(config, "dns", &strings, &count, NULL);
+    int32_t second = config_assignments(config, "env", &strings, &count, NULL);
+    failing_memory_stop();
+    assert_int_equal(first, CODE_EXECUTOR_NO_MEMORY);
+    assert_int_equal(second, CODE_EXECUTOR_NO_MEMORY);
+    assert_null(strings);
+    assert_int_equal(count, 0);
+    json_object_put(config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +404,7 @@ int main(void)
         cmocka_unit_test(a_schema_that_is_wrong_is_an_internal_error),
         cmocka_unit_test(strings_come_as_an_array),
         cmocka_unit_test(an_environment_comes_as_assignments),
+        cmocka_unit_test(getters_without_memory_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  */
 #include "language.h"
 #include "config.h"
+#include "failing_memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -248,6 +249,28 @@ static void many_languages_fit(void **state)
     free(text);
 }
 
+static void memory_may_end_anywhere(void **state)
+{
+    (void)state;
+    json_object *languages = json_tokener_parse(
+        "{\"lua\": {\"aliases\": [\"lua54\"], \"extension\": \"l\", "
+        "\"commands\": [[\"lua\", \"{file}\"]]}, \"py\": {\"aliases\": [\"x\"]}}");
+    assert_non_null(languages);
+    bool failed = true;
+    for (size_t count = 0; failed; count++) {
+        language_table *table;
+        code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+        failing_memory_start(count, false);
+        int32_t status = language_table_create(NULL, languages, &table, &error);
+        failed = failing_memory_stop();
+        assert_int_equal(status, failed ? CODE_EXECUTOR_NO_MEMORY : CODE_EXECUTOR_OK);
+        assert_int_equal(error.status, status);
+        assert_int_equal(table == NULL, failed);
+        language_table_free(table);
+    }
+    json_object_put(languages);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +290,7 @@ int main(void)
         cmocka_unit_test(a_command_without_the_file_is_refused),
         cmocka_unit_test(commands_and_steps_exclude_each_other),
         cmocka_unit_test(many_languages_fit),
+        cmocka_unit_test(memory_may_end_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,15 @@ commandline_unit_test(output)
 commandline_unit_test(result)
 commandline_unit_test(run)
 
+# Where memory ends at every place where it can.
+add_library(failing_memory OBJECT failing_memory.c)
+target_link_libraries(failing_memory PRIVATE code_executor_options)
+foreach(name config language run)
+    target_link_libraries(unit_${name} PRIVATE failing_memory)
+    target_link_options(unit_${name} PRIVATE
+        -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc)
+endforeach()
+
 # What the plugins of this tree publish, read from the plugins themselves.
 add_executable(unit_plugin_schemas plugin_schemas.c)
 target_link_libraries(unit_plugin_schemas PRIVATE code_executor_options commandline PkgConfig::CMOCKA)

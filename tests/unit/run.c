@@ -6,6 +6,7 @@
 #include "run.h"
 #include "commandline.h"
 #include "config.h"
+#include "failing_memory.h"
 #include "runner/protocol.h"
 
 #include <errno.h>
@@ -694,6 +695,54 @@ static void temporary_files_stay_unless_told_otherwise(void **state)
     assert_true(last_file_was_there);
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * Memory that ends
+ * --------------------------------------------------------------------------------------------- */
+
+/* At each allocation in turn. What was begun is told as far as there is memory to tell it. */
+static void run_without_memory(bool once)
+{
+    static const char *const requested[] = {"A=1"};
+    configure("{\"delete_tmp_files\": true, " C_LANGUAGE "}");
+    request.environment = requested;
+    request.environment_count = 1;
+    bool failed = true;
+    for (size_t count = 0; failed; count++) {
+        memset(answers, 0, sizeof answers);
+        for (size_t i = 0; i < 4; i++)
+            answers[i] = (struct answer){.out = "out\n", .err = "err\n"};
+        answered = 0;
+        commands[0] = heard[0] = '\0';
+        failing_memory_start(count, once);
+        int32_t status = RUN("sh", "pip install x\r\n", "c", "// a.c\n", "js", "b", "py", "c");
+        failed = failing_memory_stop();
+        if (status != CODE_EXECUTOR_OK) {
+            assert_true(failed);
+            assert_int_equal(status, CODE_EXECUTOR_NO_MEMORY);
+            assert_int_equal(error.status, CODE_EXECUTOR_NO_MEMORY);
+        } else {
+            assert_int_equal(result->block_count, 4);
+        }
+        for (size_t i = 0; result && i < result->block_count; i++) {
+            assert_non_null(result->blocks[i]->language);
+            assert_non_null(result->blocks[i]->output);
+        }
+    }
+    assert_int_equal(answered, 4);
+}
+
+static void memory_may_be_short_once_anywhere(void **state)
+{
+    (void)state;
+    run_without_memory(true);
+}
+
+static void memory_may_end_anywhere(void **state)
+{
+    (void)state;
+    run_without_memory(false);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -733,6 +782,8 @@ int main(void)
         TEST(a_step_that_fails_is_the_last),
         TEST(output_is_capped_for_each_stream),
         TEST(temporary_files_stay_unless_told_otherwise),
+        TEST(memory_may_be_short_once_anywhere),
+        TEST(memory_may_end_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
