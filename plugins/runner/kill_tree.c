@@ -5,8 +5,10 @@
  * Attack: code that forks faster than it is killed, each process starting a session of its own. So
  * first everything is stopped, and only when a whole pass has met nothing new is it killed: a stopped
  * process does not fork. A pass stops each process as soon as it is seen, in the order of /proc, which
- * is ascending; children mostly have larger numbers, so one pass chases a fork bomb down. Where it does
- * not come to an end all the same, what has been stopped is killed, and it begins anew with less.
+ * is ascending; children mostly have larger numbers, so one pass chases a fork bomb down. With a process
+ * its whole group is stopped, in one call, for a bomb of thousands leaves us little time on the processor;
+ * a group never reaches beyond its session, and every session of a descendant was begun by one. Where a
+ * pass does not come to an end all the same, what has been stopped is killed, and it begins anew with less.
  *
  * Attack: a process whose first thread has ended shows as a zombie while others go on. So zombies are
  * signalled as well.
@@ -37,6 +39,7 @@ static pid_t pid_limit = 4 * 1024 * 1024;
 struct process {
     pid_t pid;
     pid_t parent;
+    pid_t group;
     enum { UNKNOWN, OURS, FOREIGN } kin;
     char state;
 };
@@ -86,7 +89,7 @@ static bool excepted(const struct sweep *sweep, pid_t pid)
     return false;
 }
 
-/* "pid (name) state parent …"; a name may hold anything, so its end is the last parenthesis. */
+/* "pid (name) state parent group …"; a name may hold anything, so its end is the last parenthesis. */
 static bool read_process(int proc, const char *name, struct process *process)
 {
     char path[32];
@@ -105,7 +108,9 @@ static bool read_process(int proc, const char *name, struct process *process)
         return false;
     process->pid = atoi(name);
     process->state = end[2];
-    process->parent = atoi(end + 4);
+    char *rest = NULL;
+    process->parent = (pid_t)strtol(end + 4, &rest, 10);
+    process->group = (pid_t)strtol(rest, NULL, 10);
     process->kin = UNKNOWN;
     return true;
 }
@@ -193,18 +198,27 @@ static bool sweep_proc(struct sweep *sweep)
     return complete;
 }
 
-/* Signals our children, and only them, without /proc; how many there were. */
+/*
+ * Signals our children, and only them, without /proc; how many there were. Most systems give out small
+ * numbers, so all of them are asked only where the small ones were nobody's.
+ */
 static size_t signal_children(const struct sweep *sweep, int signal)
 {
+    static pid_t bound = 64 * 1024;
     size_t count = 0;
-    for (pid_t pid = 2; pid < pid_limit; pid++) {
+    size_t children = 0;
+    for (pid_t pid = 2; pid < bound && pid < pid_limit; pid++) {
         siginfo_t information;
-        if (waitid(P_PID, (id_t)pid, &information, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-            excepted(sweep, pid))
+        if (waitid(P_PID, (id_t)pid, &information, WEXITED | WNOHANG | WNOWAIT) != 0)
+            continue;
+        children++;
+        if (excepted(sweep, pid))
             continue;
         kill(pid, signal);
         count++;
     }
+    if (children == 0)
+        bound = pid_limit;
     return count;
 }
 
@@ -232,7 +246,9 @@ static int compare_pids(const void *left, const void *right)
 
 struct pass {
     struct tree_kill *killing;
-    size_t known; /* the first ones of `stopped`, sorted; behind them what this pass met */
+    pid_t own_group; /* never stopped: a child that was not yet given its own is in it, too */
+    pid_t group;     /* that was stopped last */
+    size_t known;    /* the first ones of `stopped`, sorted; behind them what this pass met */
     size_t met;
 };
 
@@ -244,6 +260,9 @@ static void meet_stop(const struct process *process, void *context)
     if (bsearch(&process->pid, killing->stopped, pass->known, sizeof *killing->stopped,
                 compare_pids))
         return;
+    if (process->group > 1 && process->group != pass->own_group && process->group != pass->group)
+        kill(-process->group, SIGSTOP);
+    pass->group = process->group;
     kill(process->pid, SIGSTOP);
     if (killing->stopped_count == killing->stopped_capacity) {
         size_t capacity = killing->stopped_capacity ? 2 * killing->stopped_capacity : 64;
@@ -265,7 +284,11 @@ static void kill_ours(const struct sweep *sweep)
 
 bool tree_kill_pass(struct tree_kill *killing, const pid_t *except, size_t except_count)
 {
-    struct pass pass = {.killing = killing, .known = killing->stopped_count};
+    struct pass pass = {
+        .killing = killing,
+        .own_group = getpgrp(),
+        .known = killing->stopped_count,
+    };
     struct sweep sweep = {
         .root = getpid(),
         .childless = true,
