@@ -10,3 +10,8 @@ add_test(NAME faults.sandbox.as_user
             $<TARGET_FILE_DIR:sandbox> $<TARGET_FILE:sandbox_attack>)
 set_tests_properties(faults.sandbox faults.sandbox.as_user PROPERTIES
     SKIP_RETURN_CODE 77 TIMEOUT 600)
+
+# What holds on any executor.
+add_test(NAME faults.sandbox_host_killed COMMAND abi_host_killed sandbox "{\"work_dir\": \".\"}")
+set_tests_properties(faults.sandbox_host_killed PROPERTIES
+    SKIP_RETURN_CODE 77 ENVIRONMENT "PYTHONUNBUFFERED=" TIMEOUT 900)

@@ -28,3 +28,12 @@ foreach(name sandbox sandbox_escape sandbox_kernel)
     set_tests_properties(integration.${name} integration.${name}.as_user PROPERTIES
         SKIP_RETURN_CODE 77 TIMEOUT 600)
 endforeach()
+
+# What holds on any executor.
+foreach(name lifecycle requests manners)
+    add_test(NAME integration.sandbox_${name} COMMAND abi_${name} sandbox "{\"work_dir\": \".\"}")
+    set_tests_properties(integration.sandbox_${name} PROPERTIES
+        SKIP_RETURN_CODE 77 ENVIRONMENT "PYTHONUNBUFFERED=" TIMEOUT 900)
+endforeach()
+add_test(NAME integration.cases.sandbox COMMAND integration_cases sandbox)
+set_tests_properties(integration.cases.sandbox PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
