@@ -408,7 +408,8 @@ static bool open_editor(struct input *input)
     el_set(input->editor, EL_EDITOR, "emacs");
     el_set(input->editor, EL_PROMPT_ESC, give_prompt, PROMPT_ESCAPE);
     el_set(input->editor, EL_GETCFN, read_character);
-    el_set(input->editor, EL_ADDFN, "host-demo-complete", "Complete a command", complete);
+    /* The narrow form leaks both strings. */
+    el_wset(input->editor, EL_ADDFN, L"host-demo-complete", L"Complete a command", complete);
     el_set(input->editor, EL_BIND, "^I", "host-demo-complete", NULL);
     el_set(input->editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
     open_history(input);

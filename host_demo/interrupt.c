@@ -2,8 +2,8 @@
 /*
  * interrupt.c: one thread that waits for signals.
  *
- *     signalfd ──▶ take_signal ──┬─ something runs ──▶ cancel (again every 100 ms until it has ended,
- *                                │                     so that no race with its beginning loses one)
+ *     signalfd ──▶ take_signal ──┬─ something runs ──▶ cancel, and break its write (again every 100 ms
+ *                                │                     until it has ended: no race loses either)
  *                                ├─ nothing runs ────▶ wake the main thread, or end
  *                                └─ once more ───────▶ end: last will, _exit
  *
@@ -43,6 +43,8 @@ static struct {
     void (*will)(void *state);
     void *will_state;
     bool idle_wakes;
+    bool breaks_calls; /* of this thread: */
+    pthread_t caller;
     atomic_bool interrupted;
     atomic_int ending;
     int64_t ending_since; /* of the thread */
@@ -80,6 +82,9 @@ static void make_pending(void)
 static void cancel_what_runs(void)
 {
     pthread_mutex_lock(&this.lock);
+    if (this.breaks_calls) {
+        pthread_kill(this.caller, SIGUSR1);
+    }
     if (this.cancel != NULL) {
         this.cancel(this.cancel_state);
     }
@@ -129,9 +134,16 @@ static void *wait_for_signals(void *unused)
     }
 }
 
+static void do_nothing(int signal_number)
+{
+    (void)signal_number;
+}
+
 int32_t interrupt_open(code_executor_error *error)
 {
     signal(SIGPIPE, SIG_IGN);
+    /* Without SA_RESTART: that it came is all there is to it. */
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = do_nothing}, NULL);
     sigset_t taken;
     sigemptyset(&taken);
     sigaddset(&taken, SIGINT);
@@ -196,6 +208,21 @@ void interrupt_finish(void)
 {
     pthread_mutex_lock(&this.lock);
     this.cancel = NULL;
+    pthread_mutex_unlock(&this.lock);
+}
+
+void interrupt_breaks_calls(void)
+{
+    pthread_mutex_lock(&this.lock);
+    this.breaks_calls = true;
+    this.caller = pthread_self();
+    pthread_mutex_unlock(&this.lock);
+}
+
+void interrupt_spares_calls(void)
+{
+    pthread_mutex_lock(&this.lock);
+    this.breaks_calls = false;
     pthread_mutex_unlock(&this.lock);
 }
 

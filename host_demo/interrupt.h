@@ -38,6 +38,11 @@ void interrupt_finish(void);
 bool interrupt_pending(void);
 void interrupt_clear(void);
 
+/* Between the two, an interrupt that is pending makes system calls of the calling thread fail with EINTR,
+ * again and again: a write to somebody who does not read must not outlast Ctrl-C. One thread at a time. */
+void interrupt_breaks_calls(void);
+void interrupt_spares_calls(void);
+
 /* Readable (do not read) while interrupt_pending. */
 int interrupt_descriptor(void);
 

@@ -246,28 +246,6 @@ static const char *member_text(json_object *object, const char *key)
                                           JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
-/* Breaks WORDS into lines of COLUMNS, each behind INDENT spaces. */
-static bool append_wrapped(struct bytes *text, const char *words, int indent, size_t columns)
-{
-    size_t used = 0;
-    bool whole = true;
-    while (*words != '\0' && whole) {
-        size_t length = strcspn(words, " \n");
-        size_t width = utf8_columns(words, length);
-        if (used > 0 && used + 1 + width > columns) {
-            whole = bytes_append_text(text, "\n");
-            used = 0;
-        }
-        whole = whole &&
-                (used > 0 ? bytes_append_text(text, " ") : bytes_format(text, "%*s", indent, "")) &&
-                bytes_append(text, words, length);
-        used += width + (used > 0);
-        words += length;
-        words += strspn(words, " \n");
-    }
-    return whole && bytes_append_text(text, "\n");
-}
-
 static bool append_option(struct bytes *text, const char *key, json_object *property)
 {
     enum { INDENT = 6, COLUMNS = 90 };
@@ -279,7 +257,9 @@ static bool append_option(struct bytes *text, const char *key, json_object *prop
                         tone_off(STDOUT_FILENO), bytes_text(&type),
                         member_text(property, "default")) &&
            (description == NULL ||
-            append_wrapped(text, json_object_get_string(description), INDENT, COLUMNS - INDENT));
+            (bytes_format(text, "%*s", INDENT, "") &&
+             bytes_append_wrapped(text, json_object_get_string(description), COLUMNS, INDENT) &&
+             bytes_append_text(text, "\n")));
 }
 
 static bool append_options_of(struct bytes *text, const char *schema_text)

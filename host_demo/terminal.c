@@ -3,9 +3,6 @@
  * terminal.c: see terminal.h. Nothing is buffered: code's output is seen as it comes, and what the two
  * streams show on one terminal keeps its order. Each stream remembers whether its last byte ended a
  * line, so that host_demo's words never continue a line of code's output.
- *
- * A write waits in poll, for its stream and for an interrupt at once: a reader that has stopped
- * reading (a pager, Ctrl-S) must not keep Ctrl-C from cancelling.
  */
 #include "terminal.h"
 #include "filter.h"
@@ -28,7 +25,6 @@ enum { STREAMS = 3 };
 
 static struct {
     bool is_terminal;
-    bool never_blocks; /* a regular file */
     bool coloured;
     bool mid_line;
     struct filter filter;
@@ -69,10 +65,9 @@ void terminal_open(void)
                    strcmp(kind, "dumb") != 0;
     struct stat files[STREAMS] = {{0}};
     for (int i = 0; i < STREAMS; i++) {
-        bool known = fstat(i, &files[i]) == 0;
+        (void)fstat(i, &files[i]); /* all three are open */
         streams[i].is_terminal = isatty(i) == 1;
         streams[i].coloured = streams[i].is_terminal && colours;
-        streams[i].never_blocks = known && S_ISREG(files[i].st_mode);
     }
     one_place = files[1].st_dev == files[2].st_dev && files[1].st_ino == files[2].st_ino;
 }
@@ -128,39 +123,45 @@ const char *sign_more(void)
  * Writing
  * --------------------------------------------------------------------------------------------- */
 
-/* Waits until DESCRIPTOR takes a PIPE_BUF of bytes. False: interrupted. */
-static bool wait_for_room(int descriptor)
+/* Writes what there is room for; 0: try again, -1: it cannot be. */
+static ssize_t write_some(int descriptor, const char *text, size_t length)
 {
-    for (;;) {
-        struct pollfd events[] = {{descriptor, POLLOUT, 0}, {interrupt_descriptor(), POLLIN, 0}};
-        int ready = poll(events, 2, -1);
-        if (ready > 0 && events[0].revents != 0) {
-            return true;
-        }
-        if (ready > 0) {
-            errno = EINTR;
-            return false;
-        }
+    ssize_t written = write(descriptor, text, length);
+    if (written < 0 && errno == EAGAIN) {
+        /* Somebody who shares the stream made it non-blocking. */
+        poll(&(struct pollfd){descriptor, POLLOUT, 0}, 1, -1);
+        return 0;
     }
+    return written < 0 && errno == EINTR ? 0 : written;
 }
 
 static bool write_all(int descriptor, const char *text, size_t length)
 {
-    /* A pipe with room takes this much without blocking; pipe(7). */
-    enum { PIECE = 4096 };
     while (length > 0) {
-        bool wait = !streams[descriptor].never_blocks;
-        if (wait && !wait_for_room(descriptor)) {
+        ssize_t written = write_some(descriptor, text, length);
+        if (written < 0) {
             return false;
         }
-        ssize_t written = write(descriptor, text, wait && length > PIECE ? PIECE : length);
-        if (written < 0 && errno != EINTR && errno != EAGAIN) {
-            return false;
-        }
+        text += written;
+        length -= (size_t)written;
+    }
+    return true;
+}
+
+/* A reader that has stopped reading (a pager, Ctrl-S) must not keep Ctrl-C from cancelling. */
+static bool write_unless_interrupted(int descriptor, const char *text, size_t length)
+{
+    ssize_t written = 0;
+    interrupt_breaks_calls();
+    while (length > 0 && written >= 0 && !interrupt_pending()) {
+        written = write_some(descriptor, text, length);
         text += written < 0 ? 0 : written;
         length -= written < 0 ? 0 : (size_t)written;
     }
-    return true;
+    int reason = written < 0 ? errno : EINTR;
+    interrupt_spares_calls();
+    errno = reason;
+    return length == 0;
 }
 
 static void note_line_state(int descriptor, const char *text, size_t length)
@@ -193,15 +194,23 @@ bool terminal_write_plain(int descriptor, const char *text, size_t length)
 
 bool terminal_write(int descriptor, const char *text, size_t length)
 {
+    if (length == 0) {
+        return true;
+    }
+    erase_progress();
     if (!streams[descriptor].is_terminal) {
-        return terminal_write_plain(descriptor, text, length);
+        note_line_state(descriptor, text, length);
+        return write_unless_interrupted(descriptor, text, length);
     }
     CLEANUP(bytes_free) struct bytes passed = {0};
     if (!filter_pass(&streams[descriptor].filter, text, length, &passed)) {
         errno = ENOMEM;
         return false;
     }
-    return terminal_write_plain(descriptor, bytes_text(&passed), passed.length);
+    if (passed.length > 0) {
+        note_line_state(descriptor, passed.data, passed.length);
+    }
+    return write_unless_interrupted(descriptor, bytes_text(&passed), passed.length);
 }
 
 int terminal_lost_stdout(void)
@@ -219,12 +228,12 @@ int terminal_lost_stdout(void)
 
 /* Writes LINE to stderr, on a line of its own, in a tone. What cannot be written there is lost: there
  * is nowhere to say so. */
-static void put_line(enum tone tone, const char *name, const char *line, size_t length)
+static void put_line(enum tone tone, const struct bytes *line)
 {
     CLEANUP(bytes_free) struct bytes text = {0};
     bool begun = !streams[STDERR_FILENO].mid_line || bytes_append_text(&text, "\n");
     if (begun && bytes_append_text(&text, tone_on(STDERR_FILENO, tone)) &&
-        bytes_append_text(&text, name) && bytes_append(&text, line, length) &&
+        bytes_append(&text, bytes_text(line), line->length) &&
         bytes_append_text(&text, tone_off(STDERR_FILENO)) && bytes_append_text(&text, "\n")) {
         (void)terminal_write_plain(STDERR_FILENO, text.data, text.length);
     }
@@ -238,8 +247,12 @@ static void put_words(enum tone tone, const char *name, const char *format, va_l
     }
     /* Messages may quote what code or a daemon said. */
     CLEANUP(bytes_free) struct bytes visible = {0};
-    if (bytes_append_visible(&visible, words, strlen(words), true)) {
-        put_line(tone, name, bytes_text(&visible), visible.length);
+    CLEANUP(bytes_free) struct bytes wrapped = {0};
+    size_t columns = streams[STDERR_FILENO].is_terminal ? terminal_columns() : SIZE_MAX;
+    if (bytes_append_text(&visible, name) &&
+        bytes_append_visible(&visible, words, strlen(words), true) &&
+        bytes_append_wrapped(&wrapped, bytes_text(&visible), columns, 2)) {
+        put_line(tone, &wrapped);
     }
     free(words);
 }

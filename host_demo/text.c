@@ -180,6 +180,33 @@ bool bytes_append_visible(struct bytes *to, const char *text, size_t length, boo
     return true;
 }
 
+bool bytes_append_wrapped(struct bytes *to, const char *words, size_t columns, size_t indent)
+{
+    size_t used = indent;
+    bool whole = true;
+    while (*words != '\0' && whole) {
+        size_t blanks = strspn(words, " ");
+        size_t length = strcspn(words + blanks, " \n");
+        size_t width = blanks + utf8_columns(words + blanks, length);
+        if (used > indent && used + width > columns) {
+            whole = bytes_format(to, "\n%*s", (int)indent, "");
+            used = indent;
+            words += blanks;
+            width -= blanks;
+            blanks = 0;
+        }
+        whole = whole && bytes_append(to, words, blanks + length);
+        used += width;
+        words += blanks + length;
+        if (*words == '\n') {
+            whole = whole && bytes_append_text(to, "\n");
+            used = 0;
+            words++;
+        }
+    }
+    return whole;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Near misses
  * --------------------------------------------------------------------------------------------- */

@@ -36,6 +36,10 @@ const char *bytes_text(const struct bytes *held);
  */
 bool bytes_append_visible(struct bytes *to, const char *text, size_t length, bool newlines);
 
+/* Appends WORDS in lines of at most COLUMNS, broken between words, with INDENT spaces before each (the
+ * caller puts them before the first, or leaves them out). Its own newlines stay. */
+bool bytes_append_wrapped(struct bytes *to, const char *words, size_t columns, size_t indent);
+
 /* Length of the well-formed UTF-8 sequence at the front of LENGTH bytes; 0 where there is none. */
 size_t utf8_sequence(const char *text, size_t length);
 

@@ -24,7 +24,8 @@ struct watch {
     const struct executors *executors;
     const struct plan *plan;
     enum watch_manner manner;
-    bool begun; /* block is one that has begun */
+    enum block_policy *policies; /* of each block, in a dialogue; NULL: not known */
+    bool begun;                  /* block is one that has begun */
     size_t block;
     double begun_at;
     int write_errno;
@@ -95,7 +96,12 @@ static void say_foot(const struct watch *watch, const code_executor_block_result
 {
     CLEANUP(bytes_free) struct bytes text = {0};
     bool whole = bytes_format(&text, "[%zu] ", watch->plan->numbers[watch->block]);
-    whole = whole && (ended == NULL ? bytes_append_text(&text, "ok") : append_end(&text, ended));
+    if (ended == NULL) {
+        bool saves = watch->policies != NULL && watch->policies[watch->block] == POLICY_SAVES;
+        whole = whole && bytes_append_text(&text, saves ? "saved, not run" : "ok");
+    } else {
+        whole = whole && append_end(&text, ended);
+    }
     if (ended == NULL || ended->outcome != CODE_EXECUTOR_REFUSED) {
         double seconds = ended == NULL || ended->wall_ns == 0 ? now() - watch->begun_at
                                                               : (double)ended->wall_ns / 1e9;
@@ -168,6 +174,15 @@ static int32_t take_output(void *user_data, size_t block, int32_t stream, const 
  * The run
  * --------------------------------------------------------------------------------------------- */
 
+/* Before the run: within a callback the executors must not be asked. */
+static void look_up_policies(struct watch *watch)
+{
+    watch->policies = calloc(watch->plan->count + 1, sizeof *watch->policies);
+    for (size_t i = 0; watch->policies != NULL && i < watch->plan->count; i++) {
+        watch->policies[i] = executors_policy(watch->executors, watch->plan->blocks[i]->language);
+    }
+}
+
 static int32_t execute(struct executors *executors, struct watch *watch, double timeout,
                        struct run_end *end)
 {
@@ -227,6 +242,9 @@ void watch_run(struct executors *executors, const struct plan *plan, double time
     *end = (struct run_end){.error = CODE_EXECUTOR_ERROR_INIT};
     struct watch watch = {.executors = executors, .plan = plan, .manner = manner};
     int32_t status = plan_check(plan, &end->error);
+    if (manner == WATCH_DIALOGUE) {
+        look_up_policies(&watch);
+    }
     if (status == CODE_EXECUTOR_OK && plan->count > 0) {
         status = execute(executors, &watch, timeout, end);
     }
@@ -236,6 +254,7 @@ void watch_run(struct executors *executors, const struct plan *plan, double time
         end->outcome = end->result->result->outcome;
     }
     say_end(&watch, end);
+    free(watch.policies);
     if (status == CODE_EXECUTOR_CANCELLED && interrupt_pending()) {
         /* Before the first block began: a run that ended as it was asked to, not one that failed. */
         end->error = (code_executor_error)CODE_EXECUTOR_ERROR_INIT;

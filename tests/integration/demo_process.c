@@ -41,6 +41,8 @@ double demo_now(void)
 static char folder[] = "/tmp/demo-test-XXXXXX";
 static bool folder_made;
 static pid_t folder_owner;
+static char *file_paths[64]; /* that demo_file gave */
+static size_t file_count;
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
 {
@@ -54,6 +56,9 @@ static void remove_folder(void)
 {
     if (getpid() == folder_owner) {
         nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        for (size_t i = 0; i < file_count; i++) {
+            free(file_paths[i]);
+        }
     }
 }
 
@@ -80,7 +85,11 @@ const char *demo_file(const char *name, const char *text, size_t length)
     if (file == NULL || fwrite(text, 1, length, file) != length || fclose(file) != 0) {
         die(path);
     }
-    return path; /* until the program ends */
+    if (file_count == sizeof file_paths / sizeof *file_paths) {
+        die("too many files");
+    }
+    file_paths[file_count++] = path;
+    return path;
 }
 
 /* ------------------------------------------------------------------------------------------------

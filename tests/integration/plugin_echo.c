@@ -55,6 +55,7 @@ static int32_t set(code_executor_error *error, int32_t status, const char *messa
 struct kept {
     char *bytes;
     size_t length;
+    size_t capacity;
     uint64_t dropped;
 };
 
@@ -62,15 +63,19 @@ static void keep(struct kept *kept, const char *bytes, size_t length)
 {
     size_t room = MOST_KEPT - kept->length;
     size_t taken = length < room ? length : room;
-    char *grown = realloc(kept->bytes, kept->length + taken + 1);
-    if (grown == NULL) {
-        kept->dropped += length;
-        return;
+    if (kept->length + taken + 1 > kept->capacity) {
+        size_t capacity = (kept->length + taken) * 2 + 64;
+        char *grown = realloc(kept->bytes, capacity);
+        if (grown == NULL) {
+            kept->dropped += length;
+            return;
+        }
+        kept->bytes = grown;
+        kept->capacity = capacity;
     }
-    memcpy(grown + kept->length, bytes, taken);
-    grown[kept->length + taken] = '\0';
-    kept->bytes = grown;
+    memcpy(kept->bytes + kept->length, bytes, taken);
     kept->length += taken;
+    kept->bytes[kept->length] = '\0';
     kept->dropped += length - taken;
 }
 
