@@ -12,11 +12,14 @@ foreach(name docker docker_options)
     add_executable(integration_${name} ${name}.c)
     target_link_libraries(integration_${name} PRIVATE docker_support)
     add_test(NAME integration.${name} COMMAND integration_${name})
-    # They count containers and take volumes away.
-    set_tests_properties(integration.${name} PROPERTIES
-        SKIP_RETURN_CODE 77 RESOURCE_LOCK docker_volume TIMEOUT 600)
+    set_tests_properties(integration.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 endforeach()
-
 foreach(program lifecycle requests manners)
     code_executor_abi_test(integration ${program} docker)
 endforeach()
+
+# Some take the runner's volume away, which works only while nobody uses it.
+foreach(name docker docker_options docker_lifecycle docker_requests docker_manners)
+    set_tests_properties(integration.${name} PROPERTIES RESOURCE_LOCK docker)
+endforeach()
+set_tests_properties(integration.cases.docker PROPERTIES RESOURCE_LOCK "docker;port_8765")

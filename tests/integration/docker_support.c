@@ -85,8 +85,12 @@ code_executor_instance *make_instance(const char *members_format, ...)
     va_start(arguments, members_format);
     vsnprintf(members, sizeof members, members_format, arguments);
     va_end(arguments);
-    snprintf(config, sizeof config, "{%s%s'work_dir': '%s'}", members, members[0] ? ", " : "",
-             workspace);
+    int length = snprintf(config, sizeof config, "{%s%s'work_dir': '%s'", members,
+                          members[0] ? ", " : "", workspace);
+    if (!strstr(members, "'labels'"))
+        length += snprintf(config + length, sizeof config - (size_t)length,
+                           ", 'labels': {'code-executor-test': '%s'}", strrchr(workspace, '/') + 1);
+    snprintf(config + length, sizeof config - (size_t)length, "}");
     for (char *at = config; *at; at++)
         *at = *at == '\'' ? '"' : *at;
     code_executor_instance *instance = NULL;
@@ -172,12 +176,13 @@ void expect_gone(const char *name)
 
 size_t container_count(void)
 {
+    char path[512];
     struct answer CLEANUP_ANSWER answer = {0};
-    assert_int_equal(ask("GET",
-                         "/containers/json?all=1&filters=%7B%22label%22%3A%5B%22code-executor."
-                         "project%3Dcode_executor%22%5D%7D",
-                         NULL, &answer),
-                     200);
+    snprintf(path, sizeof path,
+             "/containers/json?all=1&filters=%%7B%%22label%%22%%3A%%5B%%22code-executor-test%%3D"
+             "%s%%22%%5D%%7D",
+             strrchr(workspace, '/') + 1);
+    assert_int_equal(ask("GET", path, NULL, &answer), 200);
     return json_object_array_length(answer.json);
 }
 

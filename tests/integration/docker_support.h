@@ -24,8 +24,8 @@ extern char workspace[256];
 struct CMUnitTest;
 int docker_test_main(const char *name, const struct CMUnitTest *tests, size_t count);
 
-/* A configuration from the members of a JSON object in single quotes, work_dir added. Fails the test when
- * create does. */
+/* An instance configured by the members of a JSON object, in single quotes; work_dir and a label are
+ * added. Fails the test when create does. */
 code_executor_instance *make_instance(const char *members_format, ...)
     __attribute__((format(printf, 1, 2)));
 
@@ -48,7 +48,7 @@ long ask(const char *method, const char *path, const char *body, struct answer *
 bool container_exists(const char *name);
 /* Waits for it to be gone, and fails when that does not come about in a long time. */
 void expect_gone(const char *name);
-/* The containers that this plugin made, all told. */
+/* The containers that instances of make_instance have, in any state. */
 size_t container_count(void);
 
 /* Sleeps so many milliseconds. */
