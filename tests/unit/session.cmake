@@ -19,3 +19,15 @@ add_library(fake_runner STATIC fake_runner.c)
 target_link_libraries(fake_runner PUBLIC code_executor_options commandline)
 commandline_unit_test(session)
 target_link_libraries(unit_session PRIVATE fake_runner)
+commandline_unit_test(session_faults)
+target_link_libraries(unit_session_faults PRIVATE fake_runner)
+
+# The same sources with limits that a test can wait for.
+commandline_unit_test(session_time)
+foreach(part session session_run session_calls connection)
+    target_sources(unit_session_time PRIVATE ${PROJECT_SOURCE_DIR}/plugins/commandline/${part}.c)
+endforeach()
+target_compile_definitions(unit_session_time PRIVATE
+    SESSION_ANSWER_MS=500 SESSION_BACKSTOP_MS=500 SESSION_CANCEL_BACKSTOP_MS=500
+    CONNECTION_STALL_MS=500)
+target_link_libraries(unit_session_time PRIVATE fake_runner)
