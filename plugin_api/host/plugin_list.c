@@ -2,8 +2,8 @@
 /*
  * plugin_list.c: every plugin file of the search path, with its words or the reason why it has none.
  *
- * The public structures point into private ones that own the text; list_row begins with its public
- * part, so that freeing needs no second table.
+ * The public structures are the first members of private ones that own the text, so that a pointer to
+ * one is a pointer to the other and freeing needs no second table.
  */
 #include "host/code_executor_host.h"
 
@@ -13,14 +13,14 @@
 #include <string.h>
 
 typedef struct list_row {
-    code_executor_plugin_entry entry;
+    code_executor_plugin_entry entry; /* first */
     char *name, *path, *version, *description, *problem;
 } list_row;
 
 typedef struct list {
-    code_executor_plugin_list public_part;
+    code_executor_plugin_list public_part; /* first */
     search_path searched;
-    list_row **rows;
+    code_executor_plugin_entry **entries; /* each the first member of a list_row */
     size_t count;
 } list;
 
@@ -43,9 +43,9 @@ void code_executor_plugin_list_free(code_executor_plugin_list *public_list)
         return;
     }
     for (size_t i = 0; i < whole->count; i++) {
-        row_free(whole->rows[i]);
+        row_free((list_row *)whole->entries[i]);
     }
-    free(whole->rows);
+    free(whole->entries);
     search_path_free(&whole->searched);
     free(whole);
 }
@@ -55,9 +55,10 @@ static bool ask_for_words(list_row *row)
 {
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     code_executor_plugin *plugin = NULL;
-    if (code_executor_plugin_load(row->path, &plugin, &error) != CODE_EXECUTOR_OK) {
+    int32_t status = code_executor_plugin_load(row->path, &plugin, &error);
+    if (status != CODE_EXECUTOR_OK) {
         row->problem = strdup(error.message);
-        return row->problem != NULL;
+        return row->problem != NULL && status != CODE_EXECUTOR_NO_MEMORY;
     }
     const code_executor_v1 *table = code_executor_plugin_table(plugin);
     row->version = strdup(table->version);
@@ -70,8 +71,8 @@ static bool ask_for_words(list_row *row)
 static const char *find_shadow(const list *whole, const char *name)
 {
     for (size_t i = 0; i < whole->count; i++) {
-        if (strcmp(whole->rows[i]->name, name) == 0) {
-            return whole->rows[i]->path;
+        if (strcmp(whole->entries[i]->name, name) == 0) {
+            return whole->entries[i]->path;
         }
     }
     return NULL;
@@ -101,20 +102,28 @@ static list_row *row_make(const list *whole, const char *folder, const char *nam
     return row;
 }
 
+static bool add_row(list *whole, const char *folder, const char *name)
+{
+    list_row *row = row_make(whole, folder, name);
+    if (row != NULL) {
+        whole->entries[whole->count++] = &row->entry;
+    }
+    return row != NULL;
+}
+
 static bool add_folder(list *whole, const char *folder)
 {
     plugin_names names;
     bool enough_memory = plugin_names_read(folder, &names);
     if (enough_memory && names.count > 0) {
-        list_row **grown = realloc(whole->rows, (whole->count + names.count) * sizeof(*grown));
+        size_t count = whole->count + names.count;
+        code_executor_plugin_entry **grown =
+            realloc(whole->entries, count * sizeof(code_executor_plugin_entry *));
         enough_memory = grown != NULL;
-        whole->rows = enough_memory ? grown : whole->rows;
+        whole->entries = enough_memory ? grown : whole->entries;
     }
-    size_t first = whole->count;
     for (size_t i = 0; enough_memory && i < names.count; i++) {
-        whole->rows[first + i] = row_make(whole, folder, names.names[i]);
-        enough_memory = whole->rows[first + i] != NULL;
-        whole->count += enough_memory;
+        enough_memory = add_row(whole, folder, names.names[i]);
     }
     plugin_names_free(&names);
     return enough_memory;
@@ -140,8 +149,7 @@ int32_t code_executor_plugin_list_make(code_executor_plugin_list **made, code_ex
     }
     whole->public_part = (code_executor_plugin_list){
         .struct_size = sizeof(whole->public_part),
-        /* The public part of a row is its first member, so its address is the row's. */
-        .entries = (const code_executor_plugin_entry *const *)(void *)whole->rows,
+        .entries = (const code_executor_plugin_entry *const *)whole->entries,
         .entry_count = whole->count,
         .folders = (const char *const *)whole->searched.folders,
         .folder_count = whole->searched.count,

@@ -225,6 +225,14 @@ static void add_names(words *names, nearest_word *nearest, const char *folder)
     plugin_names_free(&found);
 }
 
+static const char *remark_on_folder(const char *folder)
+{
+    if (euidaccess(folder, R_OK | X_OK) == 0) {
+        return "";
+    }
+    return errno == EACCES ? " (may not be read)" : " (is not there)";
+}
+
 static int32_t not_found(const char *name, const search_path *path, code_executor_error *error)
 {
     words names = {.length = 0};
@@ -233,8 +241,7 @@ static int32_t not_found(const char *name, const search_path *path, code_executo
     nearest_word_begin(&nearest, name);
     for (size_t i = 0; i < path->count; i++) {
         add_names(&names, &nearest, path->folders[i]);
-        bool there = access(path->folders[i], F_OK) == 0;
-        add_words(&folders, ", ", path->folders[i], there ? "" : " (is not there)");
+        add_words(&folders, ", ", path->folders[i], remark_on_folder(path->folders[i]));
     }
     quoted_name quoted = quote_name(name);
     const char *guess = nearest_word_get(&nearest);
@@ -253,7 +260,7 @@ static int32_t load_name(const char *name, code_executor_plugin **plugin,
     for (size_t i = 0; enough_memory && file == NULL && i < path.count; i++) {
         file = plugin_file(path.folders[i], name);
         enough_memory = file != NULL;
-        if (file != NULL && access(file, F_OK) != 0) {
+        if (file != NULL && euidaccess(file, F_OK) != 0) {
             free(file);
             file = NULL;
         }
@@ -268,10 +275,13 @@ static int32_t load_name(const char *name, code_executor_plugin **plugin,
 int32_t code_executor_plugin_load(const char *name, code_executor_plugin **plugin,
                                   code_executor_error *error)
 {
-    if (plugin == NULL || name == NULL || *name == '\0') {
-        return fail(error, CODE_EXECUTOR_INVALID, "The name of a plugin must not be empty.");
+    if (plugin == NULL) {
+        return fail(error, CODE_EXECUTOR_INVALID, "There is no place for the plugin.");
     }
     *plugin = NULL;
+    if (name == NULL || *name == '\0') {
+        return fail(error, CODE_EXECUTOR_INVALID, "The name of a plugin must not be empty.");
+    }
     return strchr(name, '/') != NULL ? load_path(name, plugin, error)
                                      : load_name(name, plugin, error);
 }

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,9 +26,13 @@ static bool add_folder(search_path *path, char *folder)
         return false;
     }
     char *real = realpath(folder, NULL);
-    if (real != NULL) {
+    bool enough_memory = real != NULL || errno != ENOMEM; /* a folder need not exist */
+    if (real != NULL || !enough_memory) {
         free(folder);
         folder = real;
+    }
+    if (!enough_memory) {
+        return false;
     }
     for (size_t i = 0; i < path->count; i++) {
         if (strcmp(path->folders[i], folder) == 0) {
@@ -111,8 +116,9 @@ static bool add_beside_library(search_path *path)
     }
     char *file = realpath(here.dli_fname, NULL);
     if (file == NULL || !to_parent(file)) {
+        bool enough_memory = file != NULL || errno != ENOMEM;
         free(file);
-        return true;
+        return enough_memory;
     }
     bool added = add_folder(path, join(file, "code_executor"));
     free(file);

@@ -30,3 +30,25 @@ host_unit_test(extract_bytes LIBRARIES code_executor_host)
 host_unit_test(extract_size LIBRARIES code_executor_host)
 host_unit_test(extract_memory LIBRARIES host_with_test_memory)
 host_unit_test(extract_reading LIBRARIES host_with_test_memory)
+
+# Plugins with one fault each; see plugins_sample.c.
+set(samples ${CMAKE_CURRENT_BINARY_DIR}/samples)
+foreach(fault good no_entry other_entry null_table other_version small_table no_execute no_name
+        missing_symbol)
+    add_library(sample_${fault} MODULE plugins_sample.c)
+    string(TOUPPER ${fault} upper)
+    target_compile_definitions(sample_${fault} PRIVATE SAMPLE_FAULT_${upper})
+    target_link_libraries(sample_${fault} PRIVATE code_executor_options)
+    set_target_properties(sample_${fault} PROPERTIES
+        PREFIX "" OUTPUT_NAME ${fault} SUFFIX ".so" LIBRARY_OUTPUT_DIRECTORY ${samples})
+    list(APPEND sample_targets sample_${fault})
+endforeach()
+host_unit_test(plugins LIBRARIES code_executor_host DEFINITIONS SAMPLES="${samples}")
+add_dependencies(unit_plugins ${sample_targets})
+
+host_unit_test(router SOURCES router_executor.c LIBRARIES code_executor_host)
+host_unit_test(router_cancel SOURCES router_executor.c
+    LIBRARIES code_executor_host Threads::Threads)
+host_unit_test(router_memory SOURCES router_executor.c LIBRARIES host_with_test_memory
+    DEFINITIONS SAMPLES="${samples}")
+add_dependencies(unit_router_memory ${sample_targets})
