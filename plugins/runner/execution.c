@@ -12,9 +12,11 @@
  */
 #include "execution.h"
 #include "connection.h"
-#include "kill_tree.h"
+#include "input.h"
 #include "launch.h"
 #include "memory_events.h"
+#include "orphans.h"
+#include "outcome.h"
 #include "supervisor.h"
 #include "system.h"
 #include <errno.h>
@@ -24,18 +26,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* A supervisor that has not reported this long after it had to is stopped, starved or stuck. */
 #define OVERDUE_MS (SUPERVISOR_PATIENCE_MS + 2000u)
-/* How long orphans that do not die hold up what waits for their end. */
-#define ORPHAN_PATIENCE_MS 2500u
-/* Between two passes over them, before and after that. */
-#define PASS_PAUSE_MS     5u
-#define STUBBORN_PAUSE_MS 1000u
 
 struct execution {
     struct execution *next;
@@ -44,9 +40,7 @@ struct execution {
     struct launched launched; /* supervisor 0: reaped; descriptors -1: closed */
     size_t to_drain[2];       /* bytes that were in the pipes when the command had ended */
     bool enlarged[2];         /* the pipes */
-    int input;                /* GATHERING: memfd, or -1 */
-    size_t input_length;
-    int input_error;
+    struct input input;       /* GATHERING */
     uint64_t credit;
     bool cancelled;   /* by KILL or RESET */
     bool resetting;   /* RESET_DONE waits for its supervisor's end */
@@ -64,12 +58,6 @@ static uint32_t resets_pending;
 static bool childless = true;
 static struct execution *spare; /* whose supervisor waits for a command */
 static bool spare_is_wanted;
-
-static struct {
-    bool active;
-    uint64_t deadline;
-    struct tree_kill killing;
-} orphans;
 
 void executions_configure(bool keep_ptrace)
 {
@@ -97,7 +85,7 @@ static struct execution *add_execution(uint32_t number)
     execution->number = number;
     execution->phase = GATHERING;
     execution->launched = (struct launched){0, -1, {-1, -1}};
-    execution->input = -1;
+    execution->input = INPUT_NONE;
     execution->overdue = NEVER;
     execution->next = executions;
     executions = execution;
@@ -119,7 +107,7 @@ static void free_execution(struct execution *execution)
         link = &(*link)->next;
     *link = execution->next;
     close_descriptor(&execution->launched.channel);
-    close_descriptor(&execution->input);
+    close_descriptor(&execution->input.descriptor);
     close_descriptor(&execution->launched.outputs[0]);
     close_descriptor(&execution->launched.outputs[1]);
     free(execution);
@@ -129,35 +117,12 @@ static void free_execution(struct execution *execution)
  * Frames to the host
  * --------------------------------------------------------------------------------------------- */
 
-static void send_exit(struct execution *execution)
-{
-    const struct supervisor_report *report = &execution->report;
-    size_t detail = strlen(report->detail);
-    unsigned char *payload = connection_reserve(48 + detail);
-    if (!payload)
-        return;
-    const uint32_t numbers[] = {report->how, report->exit_code, report->signal, report->error,
-                                report->candidate};
-    const uint64_t measures[] = {report->wall_ns, report->cpu_ns, report->peak_memory_bytes};
-    unsigned char *at = payload;
-    for (size_t i = 0; i < 5; i++, at += 4)
-        put_u32(at, numbers[i]);
-    for (size_t i = 0; i < 3; i++, at += 8)
-        put_u64(at, measures[i]);
-    put_u32(at, (uint32_t)detail);
-    memcpy(at + 4, report->detail, detail);
-    connection_queue((struct frame_header){(uint32_t)(at + 4 - payload) + (uint32_t)detail,
-                                           FRAME_EXIT, 0, execution->number});
-}
-
 /* EXIT, and the number is free. */
 static void finish(struct execution *execution)
 {
-    send_exit(execution);
+    outcome_send(execution->number, &execution->report);
     execution->number = 0;
     execution->phase = BACKGROUND;
-    if (!execution->cancelled && !execution->resetting)
-        execution->overdue = NEVER;
     in_flight--;
     spare_is_wanted = true;
     struct supervisor_order order = {.kind = ORDER_DISCARD};
@@ -221,25 +186,8 @@ const char *execution_input(uint32_t number, const unsigned char *bytes, size_t 
         return "too many executions, or no memory for one more";
     if (execution->phase != GATHERING)
         return "STDIN after SPAWN";
-    if (length > INPUT_MAX - execution->input_length)
+    if (!input_append(&execution->input, bytes, length))
         return "too much STDIN for one execution";
-    execution->input_length += length;
-    if (execution->input < 0 && execution->input_error == 0) {
-        execution->input = memfd_create("stdin", MFD_CLOEXEC);
-        if (execution->input < 0)
-            execution->input_error = errno;
-    }
-    while (length > 0 && execution->input_error == 0) {
-        ssize_t count = write(execution->input, bytes, length);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0) {
-            execution->input_error = errno;
-            break;
-        }
-        bytes += count;
-        length -= (size_t)count;
-    }
     return NULL;
 }
 
@@ -254,11 +202,8 @@ static void not_started(struct execution *execution, int error, const char *doin
 
 static void start(struct execution *execution, const struct spawn_request *spawn)
 {
-    int error = execution->input_error;
-    int input = execution->input;
-    execution->input = -1;
-    if (error == 0 && input >= 0 && lseek(input, 0, SEEK_SET) != 0)
-        error = errno;
+    int error = 0;
+    int input = input_take(&execution->input, &error);
     if (error != 0) {
         close_descriptor(&input);
         not_started(execution, error, "cannot keep the standard input");
@@ -343,32 +288,6 @@ void execution_credit(uint32_t number, uint32_t count)
  * Ending
  * --------------------------------------------------------------------------------------------- */
 
-static bool killed_for_memory(const struct execution *execution)
-{
-    const struct supervisor_report *report = &execution->report;
-    bool by_kernel = report->how == EXIT_SIGNALLED && report->signal == SIGKILL;
-    bool says_shell = report->how == EXIT_EXITED && report->exit_code == 128 + SIGKILL;
-    bool supervisor = report->how == EXIT_LOST;
-    return (by_kernel || says_shell || supervisor) &&
-           memory_events_kills() > execution->memory_kills;
-}
-
-/* What the report says, seen together with what we know. */
-static void conclude(struct execution *execution)
-{
-    struct supervisor_report *report = &execution->report;
-    if (report->how == EXIT_NOT_STARTED)
-        return;
-    if (execution->cancelled)
-        report->how = EXIT_CANCELLED;
-    else if (killed_for_memory(execution))
-        report->how = EXIT_OUT_OF_MEMORY;
-    if (report->how != EXIT_EXITED)
-        report->exit_code = 0;
-    if (report->how != EXIT_SIGNALLED)
-        report->signal = 0;
-}
-
 static void order_kill(struct execution *execution, uint32_t signal, uint32_t grace_ms)
 {
     struct supervisor_order order = {.kind = ORDER_KILL, .signal = signal, .grace_ms = grace_ms};
@@ -393,21 +312,7 @@ void execution_kill(uint32_t number, uint32_t signal, uint32_t grace_ms)
     execution->cancelled = true;
     order_kill(execution, signal, grace_ms);
     if (execution->phase != RUNNING)
-        conclude(execution);
-}
-
-/* Whether what waits for the orphans' end must wait on. */
-static bool orphans_hold_up(void)
-{
-    return orphans.active && now_ns() < orphans.deadline;
-}
-
-static void kill_orphans(void)
-{
-    if (!orphans.active)
-        orphans.killing = (struct tree_kill){0};
-    orphans.active = true;
-    orphans.deadline = moment_after(ORPHAN_PATIENCE_MS);
+        outcome_settle(&execution->report, execution->cancelled, execution->memory_kills);
 }
 
 void executions_reset(void)
@@ -422,7 +327,7 @@ void executions_reset(void)
         else
             order_kill(execution, SIGKILL, 0);
     }
-    kill_orphans();
+    orphans_kill();
 }
 
 /* The command has ended: what is in the pipes now is still its output, what comes later is not. */
@@ -451,7 +356,9 @@ static void take_report(struct execution *execution)
         return;
     execution->report = report;
     execution->report.detail[sizeof report.detail - 1] = '\0';
-    conclude(execution);
+    if (!execution->cancelled)
+        execution->overdue = NEVER; /* what it still does, it does for the background */
+    outcome_settle(&execution->report, execution->cancelled, execution->memory_kills);
     begin_draining(execution);
 }
 
@@ -461,7 +368,7 @@ static void take_report(struct execution *execution)
  */
 static void supervisor_lost(struct execution *execution)
 {
-    kill_orphans();
+    orphans_kill();
     if (execution->phase != RUNNING)
         return;
     execution->phase = ORPHANED;
@@ -472,7 +379,7 @@ static void supervisor_lost(struct execution *execution)
     snprintf(execution->report.detail, sizeof execution->report.detail, "%s",
              execution->held_up ? "its supervisor was held up, presumably by the code"
                                 : "its supervisor was killed, presumably by the code");
-    conclude(execution);
+    outcome_settle(&execution->report, execution->cancelled, execution->memory_kills);
 }
 
 static void supervisor_ended(struct execution *execution, int status)
@@ -557,9 +464,7 @@ void executions_polled(const struct pollfd *descriptors)
 
 uint64_t executions_deadline(void)
 {
-    uint64_t deadline = NEVER;
-    if (orphans.active)
-        deadline = moment_after(orphans_hold_up() ? PASS_PAUSE_MS : STUBBORN_PAUSE_MS);
+    uint64_t deadline = orphans_deadline();
     for (struct execution *execution = executions; execution; execution = execution->next)
         if (execution->launched.supervisor != 0 && execution->overdue < deadline)
             deadline = execution->overdue;
@@ -582,11 +487,11 @@ static void advance_draining(struct execution *execution)
         finish(execution);
 }
 
-/* Orphans of supervisors that were killed; supervisors and what they watch over are left alone. */
 static void advance_orphans(void)
 {
-    if (!orphans.active)
+    if (orphans_deadline() == NEVER)
         return;
+    executions_reap();
     size_t count = 0;
     for (struct execution *execution = executions; execution; execution = execution->next)
         count += execution->launched.supervisor != 0;
@@ -597,14 +502,8 @@ static void advance_orphans(void)
     for (struct execution *execution = executions; execution; execution = execution->next)
         if (execution->launched.supervisor != 0)
             supervisors[count++] = execution->launched.supervisor;
-    executions_reap();
-    if (!childless)
-        (void)tree_kill_pass(&orphans.killing, supervisors, count);
+    orphans_advance(supervisors, count, childless);
     free(supervisors);
-    if (!childless && orphans.killing.met > 0)
-        return;
-    orphans.active = false;
-    tree_kill_release(&orphans.killing);
 }
 
 /* A supervisor that does not do its duty dies; its tree falls to us. */
@@ -658,7 +557,7 @@ void executions_shut_down(void)
             free_execution(execution);
     }
     resets_pending = 0;
-    kill_orphans();
+    orphans_kill();
 }
 
 bool executions_gone(void)

@@ -40,7 +40,8 @@
  *
  * Files: request.c takes frames apart (fuzzed), connection.c moves them, execution.c keeps the records,
  * supervisor.c, command.c and kill_tree.c are one execution's own process, guard.c holds the defences,
- * write_file.c and memory_events.c what their names say.
+ * orphans.c is about what killed supervisors leave, outcome.c, launch.c, input.c, write_file.c and memory_events.c
+ * about what their names say.
  */
 #include "command.h"
 #include "connection.h"
@@ -290,6 +291,7 @@ static void step(uint64_t deadline)
 static void shut_down(void)
 {
     connection_drain(LAST_WORDS_MS);
+    write_file_close();
     if (getpid() == 1)
         return; /* the kernel kills the rest of the namespace with us */
     close(STDOUT_FILENO);
@@ -312,6 +314,11 @@ int main(void)
     runner.signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
     if (runner.signals < 0 || fcntl(STDIN_FILENO, F_GETFD) < 0 || fcntl(STDOUT_FILENO, F_GETFD) < 0)
         return RUNNER_PROTOCOL;
+    if (isatty(STDIN_FILENO)) {
+        dprintf(STDERR_FILENO,
+                "runner: a part of code_executor that its plugins start, not people\n");
+        return RUNNER_PROTOCOL;
+    }
     connection_open();
     runner.hello_deadline = moment_after(HELLO_DEADLINE_SECONDS * 1000u);
     while (!runner.ended) {

@@ -175,3 +175,13 @@ enum write_outcome write_file_frame(uint32_t number, uint16_t flags,
     *error = end_write(write, request->mode);
     return WRITE_FINISHED;
 }
+
+void write_file_close(void)
+{
+    for (size_t i = 0; i < WRITES_MAX; i++) {
+        if (writes[i].number == 0)
+            continue;
+        writes[i].error = ECANCELED;
+        (void)end_write(&writes[i], 0);
+    }
+}

@@ -19,4 +19,7 @@ enum write_outcome {
 enum write_outcome write_file_frame(uint32_t number, uint16_t flags,
                                     const struct write_request *request, int *error);
 
+/* Removes what was begun and not finished. */
+void write_file_close(void);
+
 #endif /* CODE_EXECUTOR_RUNNER_WRITE_FILE_H */
