@@ -3,7 +3,7 @@
  * arena.h: many small allocations that live and end together.
  *
  *     struct arena arena = {0};
- *     thing *thing = arena_get(&arena, sizeof *thing);   // zeroed, aligned for anything; NULL: no memory
+ *     thing *thing = arena_get(&arena, sizeof *thing);   // zeroed; NULL: no memory
  *     arena_release(&arena);                             // everything at once
  *
  * Once an allocation has failed every later one fails too, so that a builder may check once, at the

@@ -37,7 +37,8 @@ static const char *find_mark(const char *text, const char **mark)
     return file_first ? file : built;
 }
 
-/* WORD with FILE and BUILT in it. What they hold is not looked at: a file may be called `{output}`. */
+/* WORD with FILE and BUILT in it. What they hold is not looked at: a file may be called
+ * `{output}`. */
 static const char *fill_word(const char *word, const char *file, const char *built,
                              struct arena *arena)
 {

@@ -18,14 +18,14 @@ void build_name_choose(char name[BUILD_NAME_SIZE]);
 bool language_builds(const language *known);
 
 /*
- * The candidates of STEP in COMMAND, with FILE and BUILT (names beneath the workspace) in the place of
- * `{file}` and `{output}`. They live in ARENA, which has failed where memory ran out.
+ * The candidates of STEP in COMMAND, with FILE and BUILT (names beneath the workspace) in the place
+ * of `{file}` and `{output}`. They live in ARENA, which has failed where memory ran out.
  */
 void block_command_fill(session_command *command, const language_step *step, const char *file,
                         const char *built, struct arena *arena);
 
-/* In *ENVIRONMENT the assignments of the configuration that the request does not override, and then the
- * request's. In ARENA; false: no memory. */
+/* In *ENVIRONMENT the assignments of the configuration that the request does not override, and then
+ * the request's. In ARENA; false: no memory. */
 bool block_environment(const char *const *configured, size_t configured_count,
                        const char *const *requested, size_t requested_count, struct arena *arena,
                        const char *const **environment, size_t *count);

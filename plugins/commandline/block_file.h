@@ -19,8 +19,8 @@ typedef struct block_file {
     bool temporary; /* the name is not the block's own */
 } block_file;
 
-/* *OBJECTION: NULL, or why the block cannot have the name that it asks for (static). FILE is to be given
- * to block_file_end in any case. */
+/* *OBJECTION: NULL, or why the block cannot have the name that it asks for (static). FILE is to be
+ * given to block_file_end in any case. */
 int32_t block_file_begin(const language *known, const code_executor_block *block, block_file *file,
                          const char **objection, code_executor_error *error);
 void block_file_end(block_file *file);

@@ -6,12 +6,12 @@
  *                  ├─ config_read ─▶ configuration: every key there, every value of its type
  *     JSON text ───┘
  *
- * The schema is the one place where a key is declared: name, type, limits, default, description. Code
- * behind config_read asks for values with the getters below and checks no types. The same text is
- * what the plugin publishes as config_schema, so what is documented is what is enforced.
+ * The schema is the one place where a key is declared: name, type, limits, default, description.
+ * Code behind config_read asks for values with the getters below and checks no types. The same text
+ * is what the plugin publishes as config_schema, so what is documented is what is enforced.
  *
- * A schema is written as JSON between parentheses; the first part of its properties is common to all
- * command-line executors:
+ * A schema is written as JSON between parentheses; the first part of its properties is common to
+ * all command-line executors:
  *
  *     // clang-format off
  *     #define LOCAL_SCHEMA                                                                        \
@@ -38,18 +38,19 @@
 #include <stdint.h>
 
 /*
- * Reads JSON (NULL or "": "{}") by SCHEMA. *CONFIG is the caller's (json_object_put), with the default
- * of every key that was not given, at every depth.
+ * Reads JSON (NULL or "": "{}") by SCHEMA. *CONFIG is the caller's (json_object_put), with the
+ * default of every key that was not given, at every depth.
  * INVALID, with the place in words: text that is not strictly JSON (line and column), a key that
- * stands twice, an unknown key (with the nearest known one), a value of the wrong type or out of its
- * limits; a key within a key is written "tls.ca", an element "dns[1]". INTERNAL: the schema is wrong.
+ * stands twice, an unknown key (with the nearest known one), a value of the wrong type or out of
+ * its limits; a key within a key is written "tls.ca", an element "dns[1]". INTERNAL: the schema is
+ * wrong.
  */
 int32_t config_read(const char *schema, const char *json, json_object **config,
                     code_executor_error *error);
 
 /*
- * Getters. KEY is one that the schema declares with the getter's type, perhaps beside null. What they
- * return lives as long as CONFIG.
+ * Getters. KEY is one that the schema declares with the getter's type, perhaps beside null. What
+ * they return lives as long as CONFIG.
  */
 
 /* NULL where the value is null. */
@@ -67,8 +68,8 @@ json_object *config_value(json_object *config, const char *key);
 int32_t config_strings(json_object *config, const char *key, const char *const **strings,
                        size_t *count, code_executor_error *error);
 
-/* An object of strings as "NAME=value", *COUNT of them and a NULL behind them, strings included in the
- * one block, to be given to free(). A null value gives an empty array. */
+/* An object of strings as "NAME=value", *COUNT of them and a NULL behind them, strings included in
+ * the one block, to be given to free(). A null value gives an empty array. */
 int32_t config_assignments(json_object *config, const char *key, const char *const **assignments,
                            size_t *count, code_executor_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file_name.c: from a first line to a path that cannot leave the workspace by itself; that it does not
- * leave through a link is workspace.c's care. See file_name.h.
+ * file_name.c: from a first line to a path that cannot leave the workspace by itself; that it does
+ * not leave through a link is workspace.c's care. See file_name.h.
  */
 #include "file_name.h"
 #include "text.h"
@@ -56,8 +56,8 @@ static void trim(struct piece *piece)
         piece->length--;
 }
 
-/* The inside of the comment that the first line of CODE is. Looks no further than the first line, and
- * at no more of it than its mark when it is no comment. */
+/* The inside of the comment that the first line of CODE is. Looks no further than the first line,
+ * and at no more of it than its mark when it is no comment. */
 static bool find_comment(struct piece code, struct piece *inside)
 {
     skip(&code, "\xef\xbb\xbf");
@@ -136,8 +136,8 @@ static bool find_name(const language *known, struct piece code, struct piece *na
 }
 
 /*
- * Writes NAME to PATH without `.`, `..` and empty parts. By words alone: links are never followed, so
- * `a/..` is where it seems to be. Returns the objection, or NULL.
+ * Writes NAME to PATH without `.`, `..` and empty parts. By words alone: links are never followed,
+ * so `a/..` is where it seems to be. Returns the objection, or NULL.
  */
 static const char *normalise(struct piece name, char *path)
 {

@@ -8,10 +8,11 @@
  *     and the same between the marks of a C comment
  *
  * With the word `filename:` (in any case) everything behind it is the name, up to the end of the
- * comment, without blanks around it and without one pair of quotes or backquotes around that. Without
- * the word only what can hardly be anything else is a name: one of [A-Za-z0-9_./-], behind a blank,
- * alone in the comment, that ends in an extension of the block's own language. So `# test.py` names a
- * file in Python, and `# Import libraries`, `# -*- coding: utf-8 -*-`, `# v1.2`, `# os.path` do not.
+ * comment, without blanks around it and without one pair of quotes or backquotes around that.
+ * Without the word only what can hardly be anything else is a name: one of [A-Za-z0-9_./-], behind
+ * a blank, alone in the comment, that ends in an extension of the block's own language. So
+ * `# test.py` names a file in Python, and `# Import libraries`, `# -*- coding: utf-8 -*-`,
+ * `# v1.2`, `# os.path` do not.
  *
  * A comment of any of the four kinds counts in every language. A comment that is not closed on its
  * line ends with the line. Blanks before the comment and a byte order mark are passed over.
@@ -24,9 +25,9 @@
 #include <stddef.h>
 
 /*
- * False: no memory. *NAME (free()) is the path beneath the workspace: relative, with no `.`, `..` or
- * empty part; NULL when the block gives none. *OBJECTION is NULL, or says why the name that it gives
- * cannot be used; then *NAME is NULL. Static.
+ * False: no memory. *NAME (free()) is the path beneath the workspace: relative, with no `.`, `..`
+ * or empty part; NULL when the block gives none. *OBJECTION is NULL, or says why the name that it
+ * gives cannot be used; then *NAME is NULL. Static.
  */
 bool file_name_read(const language *known, const char *code, size_t length, char **name,
                     const char **objection);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_text.c: what json-c forgives is found by a scan of the text before it; the structure is json-c's
- * to judge.
+ * json_text.c: what json-c forgives is found by a scan of the text before it; the structure is
+ * json-c's to judge.
  *
  * Keys that stand twice: json-c keeps the last one and says nothing. Text that has passed holds one
- * colon outside of strings for each key, so the text has more colons than the value has members exactly
- * when some key is doubled; only then is it looked for by name.
+ * colon outside of strings for each key, so the text has more colons than the value has members
+ * exactly when some key is doubled; only then is it looked for by name.
  */
 #include "json_text.h"
 #include "text.h"
@@ -124,8 +124,8 @@ static size_t count_members(json_object *value)
     return count;
 }
 
-/* The first key that stands twice in one object of TEXT, which is JSON. Keys are compared as they are
- * written, so "a" and "\u0061" are not found to be one. */
+/* The first key that stands twice in one object of TEXT, which is JSON. Keys are compared as they
+ * are written, so "a" and "\u0061" are not found to be one. */
 static bool find_doubled(const char *text, char *key, size_t size)
 {
     json_object *seen[DEPTH_MAX + 2] = {NULL};

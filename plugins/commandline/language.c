@@ -17,9 +17,8 @@ enum { SAVED = 0, RUNS = 1, SHELL = 2 };
 
 /*
  * Names are joined with languages.h. Commands are words between single spaces; `|` stands before a
- * further candidate and `;` before a further step.
- * Names of files without a name of their own end in the name of the language, as they always have; only
- * PowerShell runs nothing but .ps1.
+ * further candidate and `;` before a further step. Names of files without a name of their own end
+ * in the name of the language, as they always have; only PowerShell runs nothing but .ps1.
  */
 /* clang-format off */
 static const struct row {

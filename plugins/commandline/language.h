@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * language.h: the languages that command-line executors know: for each its names (languages.h), what a
- * file of it is called, what runs it, and whether it runs by default.
+ * language.h: the languages that command-line executors know: for each its names (languages.h),
+ * what a file of it is called, what runs it, and whether it runs by default.
  *
  * Where they come from, each laid over the one before:
  *
  *     languages.h  names and aliases, shared with hosts
- *     language.c   a row for each: extensions, commands, policy. To add a language is to add a line here
- *                  and a line there
+ *     language.c   a row for each: extensions, commands, policy. To add a language is to
+ *                  add a line here and a line there
  *     "languages"  the configuration's own entries, by name:
  *
  *         {"lua":  {"extension": "lua", "aliases": ["lua5.4"], "commands": [["lua5.4", "{file}"],
  *                                                                           ["lua", "{file}"]]},
- *          "c":    {"steps": [ [["gcc", "-o", "{output}", "{file}"], ["cc", "-o", "{output}", "{file}"]],
- *                              [["{output}"]] ]},
+ *          "c":    {"steps": [[["gcc", "-o", "{output}", "{file}"],
+ *                              ["cc", "-o", "{output}", "{file}"]],
+ *                             [["{output}"]]]},
  *          "python": {"commands": [["pypy3", "{file}"]]}}
  *
- *     A name or alias that is known changes that language: a member that is not given stays as it was,
- *     and aliases are added. Any other name is a new language, and it runs if it has commands or steps.
+ *     A name or alias that is known changes that language: a member that is not given stays as it
+ *     was, and aliases are added. Any other name is a new language, and it runs if it has commands
+ *     or steps.
  *     "execution_policies"  language or alias to boolean, last
  */
 #ifndef CODE_EXECUTOR_LANGUAGE_H
@@ -32,9 +34,9 @@
 typedef struct language_table language_table;
 
 /* One step of running a block: argument vectors, the first whose program is found is run. In an
- * argument `{file}` stands for the file's path (never beginning with `-`), `{output}` for the path of
- * what an earlier step builds (it begins with `./`, so that it can be run). Steps follow one another
- * while each ends with 0, and share one time-out. */
+ * argument `{file}` stands for the file's path (never beginning with `-`), `{output}` for the path
+ * of what an earlier step builds (it begins with `./`, so that it can be run). Steps follow one
+ * another while each ends with 0, and share one time-out. */
 typedef struct language_step {
     const char *const *const *candidates; /* NULL-terminated vectors */
     size_t candidate_count;
@@ -55,8 +57,8 @@ typedef struct language {
 
 /*
  * The table with the configuration applied: EXECUTION_POLICIES (an object, language or alias to
- * boolean) and LANGUAGES (the `languages` option), both as config.h's schema allows; both may be NULL
- * and need not live on. INVALID names what is wrong.
+ * boolean) and LANGUAGES (the `languages` option), both as config.h's schema allows; both may be
+ * NULL and need not live on. INVALID names what is wrong.
  */
 int32_t language_table_create(json_object *execution_policies, json_object *languages,
                               language_table **table, code_executor_error *error);

@@ -12,10 +12,9 @@
 
 /* The two halves as they are read, and the line between them. */
 struct cut {
-    size_t head; /* bytes of the head, from the buffer's begin */
-    size_t
-        tail_begin; /* the first byte of the tail in the buffer, which goes on at the ring's begin */
-    size_t tail;    /* bytes of the tail */
+    size_t head;       /* bytes of the head, from the buffer's begin */
+    size_t tail_begin; /* where the tail begins; behind the buffer's end it goes on in the ring's */
+    size_t tail;       /* bytes of the tail */
     char line[64];
     size_t line_length;
 };

@@ -2,16 +2,16 @@
 /*
  * output.h: what a block writes, kept within a bound however much it is.
  *
- * One buffer that grows up to the limit. Once it is full its first half stays as it is, and the second
- * becomes a ring in which the newest bytes take the place of the oldest:
+ * One buffer that grows up to the limit. Once it is full its first half stays as it is, and the
+ * second becomes a ring in which the newest bytes take the place of the oldest:
  *
  *     ┌────────────── head ───────────────┬──────────── tail, a ring ───────────┐
  *     │ the first bytes                    │ …newest │ oldest…                   │
  *     └────────────────────────────────────┴─────────┴───────────────────────────┘
  *
  * So taking bytes in costs one copy of at most as many bytes as are kept. Read out, there is a line
- * between the halves that says how many bytes were dropped; neither half ends or begins within a UTF-8
- * character that the other side of the cut has lost.
+ * between the halves that says how many bytes were dropped; neither half ends or begins within a
+ * UTF-8 character that the other side of the cut has lost.
  *
  * Where memory runs out the limit is what there is by then.
  */

@@ -2,10 +2,10 @@
 /*
  * run.c: the blocks of a request, one after the other; see run.h.
  *
- * Each block has a record in the result from its begin, and what it writes is collected beside it. An
- * error of the executor ends the run where it is: the block's outcome is *failed*, and all that came
- * before stays in the result. What the block itself is to blame for is no error, but an exit code and
- * words in the output.
+ * Each block has a record in the result from its begin, and what it writes is collected beside it.
+ * An error of the executor ends the run where it is: the block's outcome is *failed*, and all that
+ * came before stays in the result. What the block itself is to blame for is no error, but an exit
+ * code and words in the output.
  */
 #include "run.h"
 #include "arena.h"
@@ -35,7 +35,7 @@ enum exit_codes {
     CODE_SIGNALLED = 128
 };
 
-/* A block must not lose what it printed when its time is up, nor speak bytes that nobody expects. */
+/* A block must not lose what it printed when its time is up, nor write bytes that are not UTF-8. */
 static const char *const environment_defaults[] = {"LANG=C.UTF-8", "PYTHONUNBUFFERED=1"};
 
 /* One call of run_blocks. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema.c: values against a schema. Each keyword is a row of a table: what it is given, where schemas
- * are within it, and the function that checks a value by it.
+ * schema.c: values against a schema. Each keyword is a row of a table: what it is given, where
+ * schemas are within it, and the function that checks a value by it.
  */
 #include "schema.h"
 #include "nearest.h"

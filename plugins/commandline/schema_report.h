@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema_report.h: how schema.c says where a value is wrong and how: types and values in words, and the
- * place within the value.
+ * schema_report.h: how schema.c says where a value is wrong and how: types and values in words, and
+ * the place within the value.
  */
 #ifndef CODE_EXECUTOR_SCHEMA_REPORT_H
 #define CODE_EXECUTOR_SCHEMA_REPORT_H

@@ -37,7 +37,8 @@ static size_t find_place(enum pip_syntax syntax, const char *line, size_t length
     return 0;
 }
 
-/* Copies CODE with what is to be added to TO, or only counts when TO is NULL. Returns the new length. */
+/* Copies CODE with what is to be added to TO, or only counts when TO is NULL. Returns the new
+ * length. */
 static size_t copy_silenced(enum pip_syntax syntax, const char *code, size_t length, char *to)
 {
     size_t copied = 0; /* bytes of CODE that are done with */

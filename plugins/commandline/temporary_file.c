@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * temporary_file.c: a list of the files in use; see temporary_file.h. It is as long as executions are
- * in flight.
+ * temporary_file.c: a list of the files in use; see temporary_file.h. It is as long as executions
+ * are in flight.
  */
 #include "temporary_file.h"
 #include "workspace.h"

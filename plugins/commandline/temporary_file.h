@@ -2,9 +2,9 @@
 /*
  * temporary_file.h: files that are removed after use, though equal blocks share one.
  *
- * A file without a name of its own is called after its contents, so two executions of one block at the
- * same time have one file; the first to end must not take it from the other. Those in use are counted,
- * within this process; under the same lock the last one removes.
+ * A file without a name of its own is called after its contents, so two executions of one block at
+ * the same time have one file; the first to end must not take it from the other. Those in use are
+ * counted, within this process; under the same lock the last one removes.
  */
 #ifndef CODE_EXECUTOR_TEMPORARY_FILE_H
 #define CODE_EXECUTOR_TEMPORARY_FILE_H

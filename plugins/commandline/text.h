@@ -15,8 +15,8 @@ bool text_equal(const char *a, const char *b); /* without regard to case */
 /* LENGTH, or up to three bytes less where that would cut a UTF-8 character of BYTES in two. */
 size_t text_boundary(const char *bytes, size_t length);
 
-/* Copies WORD for a message: control characters become `?`, and what does not fit becomes "…". Returns
- * BUFFER. SIZE is at least 8. */
+/* Copies WORD for a message: control characters become `?`, and what does not fit becomes "…".
+ * Returns BUFFER. SIZE is at least 8. */
 const char *text_shorten(const char *word, char *buffer, size_t size);
 
 #endif /* CODE_EXECUTOR_TEXT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace.c: open the folder, walk to the file's own folder, write beside it, rename. The attacks that
- * this answers are listed in workspace.h.
+ * workspace.c: open the folder, walk to the file's own folder, write beside it, rename. The attacks
+ * that this answers are listed in workspace.h.
  */
 #include "workspace.h"
 #include "file_name.h"
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How often a folder that vanished is made again, and a temporary name that is taken chosen anew. */
+/* How often what vanished is made again, and a temporary name that is taken is chosen anew. */
 #define ATTEMPTS 8
 
 /* errno in the place of an objection in words. */
@@ -94,7 +94,8 @@ static int enter(int folder, const char *name, bool make, int *problem)
     return inner;
 }
 
-/* Walks from the workspace, which it closes, to the folder of the file NAME. *BASE is the name there. */
+/* Walks from the workspace, which it closes, to the folder of the file NAME. *BASE is the name
+ * there. */
 static int walk(int workspace, const char *name, bool make, const char **base, int *problem)
 {
     char part[256];
@@ -135,8 +136,8 @@ static int write_all(int fd, const char *bytes, size_t length)
     return 0;
 }
 
-/* Whether BASE in FOLDER is what may be replaced; and whether it can be run, which its successor then
- * can too. */
+/* Whether BASE in FOLDER is what may be replaced; and whether it can be run, which its successor
+ * then can too. */
 static int look_at(int folder, const char *base, bool *runs)
 {
     struct stat status;

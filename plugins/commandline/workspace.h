@@ -2,13 +2,13 @@
 /*
  * workspace.h: files in a folder whose contents are hostile.
  *
- * The code that runs in a workspace writes to it, before this process saves the next block there and
- * while it does. What it can plant is listed with the answer to each:
+ * The code that runs in a workspace writes to it, before this process saves the next block there
+ * and while it does. What it can plant is listed with the answer to each:
  *
  *     a link, in the place of the file or of a folder above it, that leads out of the workspace
- *         each folder is opened by itself, from the one above, without following links; a link is
- *         refused, wherever it leads. Names have no `..` (file_name.c), so there is no other way up,
- *         however folders are moved meanwhile
+ *         each folder is opened by itself, from the one above, without following links; a link
+ *         is refused, wherever it leads. Names have no `..` (file_name.c), so there is no other way
+ *         up, however folders are moved meanwhile
  *     a hard link to a file outside; a file that something else has open or mapped
  *         nothing that exists is ever opened: the bytes go to a new file, which is then renamed
  *     a fifo, a device or a socket, where a write blocks or does something
@@ -16,10 +16,11 @@
  *     a link or a file under the new file's temporary name
  *         that name is random, and O_EXCL takes nothing that is there
  *     the folder renamed, deleted, made anew while a file is saved
- *         the workspace is opened by its path for each file; what vanished is made again, a few times
+ *         the workspace is opened by its path for each file; what vanished is made again, a few
+ *         times
  *
- * Who reads sees the old file or the whole new one, also when the disk fills up. New files and folders
- * get their mode from the process' umask, as from any program of the user.
+ * Who reads sees the old file or the whole new one, also when the disk fills up. New files and
+ * folders get their mode from the process' umask, as from any program of the user.
  */
 #ifndef CODE_EXECUTOR_WORKSPACE_H
 #define CODE_EXECUTOR_WORKSPACE_H
@@ -33,10 +34,10 @@
 int32_t workspace_make(const char *path, code_executor_error *error);
 
 /*
- * Saves LENGTH bytes as the file NAME (of file_name_read, or without a slash) in the folder PATH, both
- * made as needed. OK with words in OBJECTION where the file cannot have that name and nothing was
- * saved: the block's fault, or that of the code before it. An error where nothing could be saved at
- * all, a full disk for one.
+ * Saves LENGTH bytes as the file NAME (of file_name_read, or without a slash) in the folder PATH,
+ * both made as needed. OK with words in OBJECTION where the file cannot have that name and nothing
+ * was saved: the block's fault, or that of the code before it. An error where nothing could be
+ * saved at all, a full disk for one.
  */
 int32_t workspace_save(const char *path, const char *name, const char *bytes, size_t length,
                        char objection[WORKSPACE_OBJECTION_SIZE], code_executor_error *error);

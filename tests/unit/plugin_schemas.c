@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugin_schemas.c PLUGIN...: each plugin's configuration schema is one that config.c understands, and
- * explains every key: a description, and a default that is right by the schema itself.
+ * plugin_schemas.c PLUGIN...: each plugin's configuration schema is one that config.c understands,
+ * and explains every key: a description, and a default that is right by the schema itself.
  */
 #include "config.h"
 #include "json_text.h"

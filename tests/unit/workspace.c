@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace.c: files are saved whole, in the workspace, and nowhere else, whatever was planted there.
- * `outside` stands for all that code must not reach through us.
+ * workspace.c: files are saved whole, in the workspace, and nowhere else, whatever was planted
+ * there. `outside` stands for all that code must not reach through us.
  */
 #include "workspace.h"
 
