@@ -2,8 +2,8 @@
 /*
  * compose.h: puts a message together from what is typed or pasted.
  *
- * An empty line ends a message, but neither inside a fence, which is read to its end, nor inside what
- * was pasted in one go. A first line that begins with a colon is a command.
+ * An empty line ends a message, but neither inside a fence, which is read to its end, nor inside
+ * what was pasted in one go. A first line that begins with a colon is a command.
  */
 #ifndef HOST_DEMO_COMPOSE_H
 #define HOST_DEMO_COMPOSE_H

@@ -2,16 +2,15 @@
 /*
  * executors.c: see executors.h.
  *
- * Invariants. An executor's address never changes while it is loaded: the plugin's log callback holds
- * it. `lock` guards the list against the last will alone; whoever destroys an executor takes it off the
- * list first, so that the will never stops what is being destroyed.
+ * Invariants. An executor's address never changes while it is loaded: the plugin's log callback
+ * holds it. `lock` guards the list against the last will alone; whoever destroys an executor takes
+ * it off the list first, so that the will never stops what is being destroyed.
  */
 #include "executors.h"
+#include "configuration.h"
 #include "interrupt.h"
-#include "message.h"
 #include "terminal.h"
 #include <errno.h>
-#include <json-c/json.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,59 +60,8 @@ static void take_progress(void *user_data, const char *what, uint64_t done, uint
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Configuration and workspace
+ * One executor
  * --------------------------------------------------------------------------------------------- */
-
-static void free_json(json_object **object)
-{
-    json_object_put(*object);
-}
-
-/* The object that TEXT is, or NULL: what is wrong with it the plugin says better. */
-static json_object *parse_object(const char *text)
-{
-    json_tokener *tokener = json_tokener_new();
-    if (tokener == NULL) {
-        return NULL;
-    }
-    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-    json_object *object = json_tokener_parse_ex(tokener, text, (int)strlen(text) + 1);
-    json_tokener_free(tokener);
-    if (!json_object_is_type(object, json_type_object)) {
-        json_object_put(object);
-        return NULL;
-    }
-    return object;
-}
-
-static bool has_workspace(const code_executor_v1 *table)
-{
-    CLEANUP(free_json) json_object *schema = parse_object(table->config_schema);
-    json_object *properties = NULL;
-    return schema != NULL && json_object_object_get_ex(schema, "properties", &properties) &&
-           json_object_object_get_ex(properties, "work_dir", NULL);
-}
-
-static int32_t make_workspace(struct executor *executor, code_executor_error *error)
-{
-    const char *parent = getenv("TMPDIR");
-    parent = parent == NULL || *parent != '/' ? "/tmp" : parent;
-    if (asprintf(&executor->workspace, "%s/host_demo-XXXXXX", parent) < 0) {
-        executor->workspace = NULL;
-        return fail_no_memory(error);
-    }
-    if (mkdtemp(executor->workspace) == NULL) {
-        int32_t status =
-            fail(error, CODE_EXECUTOR_IO,
-                 "Cannot make a workspace in %s: %s. TMPDIR or --work-dir names another "
-                 "place.",
-                 parent, strerror(errno));
-        free(executor->workspace);
-        executor->workspace = NULL;
-        return status;
-    }
-    return CODE_EXECUTOR_OK;
-}
 
 /* Removes the temporary workspace, if nothing is in it; says where it is otherwise. */
 static void leave_workspace(const struct executor *executor)
@@ -122,69 +70,6 @@ static void leave_workspace(const struct executor *executor)
         say_note("Files of %s are in %s", executor->label, executor->workspace);
     }
 }
-
-/* Puts work_dir in front of the members of the object TEXT, whose own text stays as it is, so that what
- * the plugin says about it is about what was written. */
-static bool add_work_dir(const char *text, json_object *object, const char *work_dir,
-                         struct bytes *to)
-{
-    CLEANUP(free_json) json_object *path = json_object_new_string(work_dir);
-    const char *brace = strchr(text, '{');
-    return path != NULL && brace != NULL && bytes_append_text(to, "{\"work_dir\":") &&
-           bytes_append_text(
-               to, json_object_to_json_string_ext(path, JSON_C_TO_STRING_NOSLASHESCAPE)) &&
-           bytes_append_text(to, json_object_object_length(object) == 0 ? "" : ",") &&
-           bytes_append_text(to, brace + 1);
-}
-
-/* Writes to COMPLETE the configuration that create is given: TEXT with a workspace. */
-static int32_t complete_config(const struct executors *executors, struct executor *executor,
-                               const char *text, struct bytes *complete, code_executor_error *error)
-{
-    text = text == NULL || *text == '\0' ? "{}" : text;
-    CLEANUP(free_json) json_object *object = parse_object(text);
-    bool configured = object != NULL && json_object_object_get_ex(object, "work_dir", NULL);
-    if (configured && executors->work_dir != NULL) {
-        return fail(error, CODE_EXECUTOR_INVALID,
-                    "The workspace of %s is given twice: by --work-dir and by work_dir in its "
-                    "configuration.",
-                    executor->label);
-    }
-    if (object == NULL || configured || !has_workspace(executor->table)) {
-        return bytes_append_text(complete, text) ? CODE_EXECUTOR_OK : fail_no_memory(error);
-    }
-    const char *work_dir = executors->work_dir;
-    if (work_dir == NULL) {
-        int32_t status = make_workspace(executor, error);
-        if (status != CODE_EXECUTOR_OK) {
-            return status;
-        }
-        work_dir = executor->workspace;
-    }
-    return add_work_dir(text, object, work_dir, complete) ? CODE_EXECUTOR_OK
-                                                          : fail_no_memory(error);
-}
-
-/* A configuration as it was given: JSON, or @FILE. */
-static int32_t read_config(const char *given, struct bytes *config, code_executor_error *error)
-{
-    if (given == NULL) {
-        return CODE_EXECUTOR_OK;
-    }
-    if (*given == '@') {
-        int32_t status = message_read(given + 1, config, error);
-        if (status == CODE_EXECUTOR_OK && strlen(bytes_text(config)) != config->length) {
-            return fail(error, CODE_EXECUTOR_INVALID, "The configuration in %s is no JSON text.",
-                        given + 1);
-        }
-        return status;
-    }
-    return bytes_append_text(config, given) ? CODE_EXECUTOR_OK : fail_no_memory(error);
-}
-
-/* ------------------------------------------------------------------------------------------------
- * One executor
- * --------------------------------------------------------------------------------------------- */
 
 static void free_executor(struct executor *executor)
 {
@@ -257,22 +142,22 @@ static struct executor *remove_last(struct executors *executors)
 static int32_t create_instance(struct executors *executors, struct executor *executor,
                                const char *config, code_executor_error *error)
 {
-    CLEANUP(bytes_free) struct bytes given = {0};
-    CLEANUP(bytes_free) struct bytes complete = {0};
-    int32_t status = read_config(config, &given, error);
-    if (status == CODE_EXECUTOR_OK) {
-        status = complete_config(executors, executor, bytes_text(&given), &complete, error);
-    }
+    struct configuration made = {0};
+    int32_t status = configuration_make(config, executor->table, executor->label,
+                                        executors->work_dir, &made, error);
     if (status != CODE_EXECUTOR_OK) {
         return status;
     }
+    executor->workspace = made.workspace;
     const code_executor_host host = {
         .struct_size = sizeof host,
         .user_data = executor,
         .log = take_log,
         .progress = take_progress,
     };
-    return executor->table->create(&host, bytes_text(&complete), &executor->instance, error);
+    status = executor->table->create(&host, bytes_text(&made.text), &executor->instance, error);
+    bytes_free(&made.text);
+    return status;
 }
 
 static int32_t load_new(struct executors *executors, const char *name, const char *config,

@@ -39,8 +39,9 @@ void executors_close(struct executors *executors);
 void executors_close_at(struct executors **executors);
 
 /*
- * The executor with this label, else the one with this specification, else a new one. CONFIG (JSON or
- * @FILE) may be NULL; a specification may carry one of its own. Loads and creates, does not start.
+ * The executor with this label, else the one with this specification, else a new one. CONFIG (JSON
+ * or @FILE) may be NULL; a specification may carry one of its own. Loads and creates, does not
+ * start.
  */
 int32_t executors_load(struct executors *executors, const char *specification, const char *config,
                        const struct executor **loaded, code_executor_error *error);
@@ -54,9 +55,9 @@ int32_t executors_load_named(struct executors *executors, const struct options *
                              code_executor_error *error);
 
 /*
- * Makes sure that LANGUAGE (NULL: any without a route of its own) has a route: where it has none and there is no default executor yet, that is
- * sandbox, or local where sandbox is not there or does not work here, with a word that local does not
- * isolate.
+ * Makes sure that LANGUAGE (NULL: any without a route of its own) has a route: where it has none
+ * and there is no default executor yet, that is sandbox, or local where sandbox is not there or
+ * does not work here, with a word that local does not isolate.
  */
 int32_t executors_need(struct executors *executors, const char *language,
                        code_executor_error *error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter.c: a state machine over ECMA-48 escape sequences, one function a state. A byte that a state
- * does not expect ends the sequence and is dropped with it; a newline always gets through, so that a
- * sequence that never ends cannot swallow more than a line.
+ * filter.c: a state machine over ECMA-48 escape sequences, one function a state. A byte that a
+ * state does not expect ends the sequence and is dropped with it; a newline always gets through, so
+ * that a sequence that never ends cannot swallow more than a line.
  */
 #include "filter.h"
 #include <string.h>

@@ -3,10 +3,10 @@
  * filter.h: what of code's output a terminal is given.
  *
  * Attack: output is data, but a terminal obeys what is in it. A sequence can make it send a report,
- * which then stands in our prompt as if it had been typed; fill the clipboard, set the title; move the
- * cursor up and overwrite what the host said about a block. So text passes, with colours and movement
- * within the line; every other sequence and control character does not. What goes to a file or a pipe
- * is never filtered.
+ * which then stands in our prompt as if it had been typed; fill the clipboard, set the title; move
+ * the cursor up and overwrite what the host said about a block. So text passes, with colours and
+ * movement within the line; every other sequence and control character does not. What goes to a
+ * file or a pipe is never filtered.
  */
 #ifndef HOST_DEMO_FILTER_H
 #define HOST_DEMO_FILTER_H

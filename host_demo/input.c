@@ -6,8 +6,8 @@
  *               poll, with the    │    └─ ESC [200~ ... ESC [201~ ──▶ a paste, past libedit
  *               interrupt         └─ not edited: up to the newline
  *
- * libedit asks for characters one at a time and never reads stdin itself. A -1 to it ends the line that
- * is being edited; `ended_by` then says why.
+ * libedit asks for characters one at a time and never reads stdin itself. A -1 to it ends the line
+ * that is being edited; `ended_by` then says why.
  */
 #include "input.h"
 #include "interrupt.h"
@@ -235,8 +235,9 @@ static bool append_edited(const struct input *input, struct bytes *to)
 }
 
 /*
- * Takes a paste. One line goes into the line that is being edited: true. Several end it: they and what
- * was typed before them become input->paste, what follows the last newline waits for the next line.
+ * Takes a paste. One line goes into the line that is being edited: true. Several end it: they and
+ * what was typed before them become input->paste, what follows the last newline waits for the next
+ * line.
  */
 static bool take_paste(struct input *input)
 {

@@ -2,8 +2,8 @@
 /*
  * input.h: what a person types or pastes into the dialogue, or what a script feeds it.
  *
- * On a terminal lines are edited (libedit) and remembered, and a paste of several lines arrives as one
- * (bracketed paste). Elsewhere lines are read as they are, without a prompt.
+ * On a terminal lines are edited (libedit) and remembered, and a paste of several lines arrives as
+ * one (bracketed paste). Elsewhere lines are read as they are, without a prompt.
  */
 #ifndef HOST_DEMO_INPUT_H
 #define HOST_DEMO_INPUT_H
@@ -35,9 +35,10 @@ enum input_event input_next(struct input *input, const char *prompt, struct byte
 void input_remember(struct input *input, const char *line);
 
 /*
- * Attack: a message may hold an empty line, and behind it the answer to the question whether it shall
- * run. Where the terminal does not bracket what is pasted, it cannot be told from typing but by its
- * haste. These two do: whether more is waiting already, and forgetting what came before a question.
+ * Attack: a message may hold an empty line, and behind it the answer to the question whether it
+ * shall run. Where the terminal does not bracket what is pasted, it cannot be told from typing but
+ * by its haste. These two do: whether more is waiting already, and forgetting what came before a
+ * question.
  */
 bool input_more_waits(struct input *input);
 void input_forget_waiting(struct input *input);

@@ -2,13 +2,13 @@
 /*
  * interrupt.c: one thread that waits for signals.
  *
- *     signalfd ──▶ take_signal ──┬─ something runs ──▶ cancel, and break its write (again every 100 ms
- *                                │                     until it has ended: no race loses either)
+ *     signalfd ──▶ take_signal ──┬─ something runs ──▶ cancel, break its write (again every 100
+ *                                │                     ms until it has ended: no race loses one)
  *                                ├─ nothing runs ────▶ wake the main thread, or end
  *                                └─ once more ───────▶ end: last will, _exit
  *
- * `lock` guards what runs and the will. A cancel or a will that hangs cannot keep the host alive: before
- * the will SIGINT gets its default action back, so that one more Ctrl-C kills at once.
+ * `lock` guards what runs, `will_lock` the will. A will that hangs cannot keep the host alive:
+ * before the will SIGINT gets its default action back, so that one more Ctrl-C kills at once.
  */
 #include "interrupt.h"
 #include "text.h"
@@ -40,15 +40,22 @@ static struct {
     pthread_mutex_t lock;
     void (*cancel)(void *state); /* NULL while nothing runs */
     void *cancel_state;
-    void (*will)(void *state);
-    void *will_state;
     bool idle_wakes;
     bool breaks_calls; /* of this thread: */
     pthread_t caller;
     atomic_bool interrupted;
     atomic_int ending;
     int64_t ending_since; /* of the thread */
-} this = {.signals = -1, .pending = -1, .close = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_mutex_t will_lock;
+    void (*will)(void *state);
+    void *will_state;
+} this = {
+    .signals = -1,
+    .pending = -1,
+    .close = -1,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .will_lock = PTHREAD_MUTEX_INITIALIZER,
+};
 
 static int64_t now_ms(void)
 {
@@ -64,9 +71,10 @@ static void end_now(int signal_number)
     sigemptyset(&interrupt);
     sigaddset(&interrupt, SIGINT);
     pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
-    void (*will)(void *state) = this.will;
-    if (will != NULL) {
-        will(this.will_state);
+    /* Held for good: what the will is about is not freed any more. */
+    pthread_mutex_lock(&this.will_lock);
+    if (this.will != NULL) {
+        this.will(this.will_state);
     }
     _exit(128 + signal_number);
 }
@@ -178,10 +186,10 @@ void interrupt_close(void)
 
 void interrupt_last_will(void (*will)(void *state), void *state)
 {
-    pthread_mutex_lock(&this.lock);
+    pthread_mutex_lock(&this.will_lock);
     this.will = will;
     this.will_state = state;
-    pthread_mutex_unlock(&this.lock);
+    pthread_mutex_unlock(&this.will_lock);
 }
 
 void interrupt_idle_wakes(void)

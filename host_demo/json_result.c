@@ -2,9 +2,9 @@
 /*
  * json_result.c: see json_result.h.
  *
- * The documents hold all that code printed, several times over, so they are written as they are made:
- * json-c writes each string a piece at a time, and no more than a piece is in memory. The members stand
- * here in their order, between the brackets that hold them.
+ * The documents hold all that code printed, several times over, so they are written as they are
+ * made: json-c writes each string a piece at a time, and no more than a piece is in memory. The
+ * members stand here in their order, between the brackets that hold them.
  */
 #include "json_result.h"
 #include "terminal.h"
@@ -61,8 +61,8 @@ static void put_count(struct document *document, uint64_t count)
     put(document, text);
 }
 
-/* Appends one piece of at most LENGTH bytes that are to be a string's, whole characters of UTF-8; returns
- * how many bytes of TEXT it took. */
+/* Appends one piece of at most LENGTH bytes that are to be a string's, whole characters of
+ * UTF-8; returns how many bytes of TEXT it took. */
 static size_t take_characters(const char *text, size_t length, struct bytes *piece)
 {
     size_t taken = 0;

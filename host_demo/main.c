@@ -2,17 +2,19 @@
 /*
  * host_demo: a small host of code executors, to use and to learn from.
  *
- *     main.c ─▶ options.c ─▶ a command: repl.c  run.c  extract.c  plugins.c
- *                               │
- *        message.c  the Markdown of a message          plan.c       which of its blocks run
- *        executors.c  plugins, labels, workspaces      watch.c      a run, shown while it goes
- *        json_result.c  results as JSON                interrupt.c  Ctrl-C and signals
- *        terminal.c, filter.c  stdout and stderr       input.c      lines that are typed or pasted
- *        text.c  strings
+ *     main.c ─▶ options.c ─▶ a command
+ *         run.c  extract.c  plugins.c     end by themselves
+ *         repl.c                          a dialogue, of compose.c (messages from lines), input.c
+ *                                         (lines that are typed or pasted), review.c (shall it run?)
+ *     message.c         a message, as it is          plan.c           which of its blocks run
+ *     executors.c       plugins, labels, routes      configuration.c  theirs, and the workspace
+ *     watch.c           a run, shown while it goes   json_result.c    results as JSON
+ *     terminal.c        stdout and stderr            filter.c         what a terminal is spared
+ *     interrupt.c       Ctrl-C and signals           text.c           strings
  *
- * It knows executors by the host library (plugin_api/host) alone, and no plugin by more than its name.
- * Invariants: stdout has code's output, or one document, and nothing else; whatever ends the program,
- * what it started has ended before; a block that is not complete is never run.
+ * It knows executors by the host library (plugin_api/host) alone, and no plugin by more than its
+ * name. Invariants: stdout has code's output, or one document, and nothing else; whatever ends the
+ * program, what it started has ended before; a block that is not complete is never run.
  */
 #include "commands.h"
 #include "interrupt.h"

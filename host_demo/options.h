@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.h: the command line, read by two tables: the commands (main.c) and the options (options.c).
+ * options.h: the command line, read by two tables: the commands (main.c) and the options
+ * (options.c).
  */
 #ifndef HOST_DEMO_OPTIONS_H
 #define HOST_DEMO_OPTIONS_H
@@ -57,8 +58,8 @@ enum {
 };
 
 /*
- * Reads ARGUMENTS (a NULL-terminated vector, which OPTIONS then points into). False: they are wrong,
- * and stderr says how. *COMMAND is the one that was named.
+ * Reads ARGUMENTS (a NULL-terminated vector, which OPTIONS then points into). False: they are
+ * wrong, and stderr says how. *COMMAND is the one that was named.
  */
 bool options_read(char **arguments, struct options *options, const struct command **command);
 void options_free(struct options *options);

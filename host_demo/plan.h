@@ -2,10 +2,10 @@
 /*
  * plan.h: what of a message will run.
  *
- *     message ──extract──▶ blocks ──▶ those with a language, in order, up to the first that was cut off
+ *     message ──extract──▶ blocks ──▶ those with a language, up to the first that was cut off
  *
- * A block that is not complete never runs: a truncated `rm -rf /tmp/x` is `rm -rf /`. It ends the run
- * where it stands, as a language that nobody knows does.
+ * A block that is not complete never runs: a truncated `rm -rf /tmp/x` is `rm -rf /`. It ends the
+ * run where it stands, as a language that nobody knows does.
  */
 #ifndef HOST_DEMO_PLAN_H
 #define HOST_DEMO_PLAN_H

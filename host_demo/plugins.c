@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins.c: `host_demo plugins` and `host_demo info NAME`: what executors there are, and what one of
- * them takes and runs.
+ * plugins.c: `host_demo plugins` and `host_demo info NAME`: what executors there are, and what one
+ * of them takes and runs.
  */
 #include "plugins.h"
 #include "commands.h"

@@ -5,8 +5,8 @@
  *     compose ─┬─ command ──▶ the table below
  *              └─ message ──▶ plan ──▶ review (shown, confirmed) ──▶ watch
  *
- * Ctrl-C cancels what runs and leaves the dialogue as it is. All it says goes to stderr, so that stdout
- * has code's output alone here too.
+ * Ctrl-C cancels what runs and leaves the dialogue as it is. All it says goes to stderr, so that
+ * stdout has code's output alone here too.
  */
 #include "commands.h"
 #include "compose.h"

@@ -3,8 +3,8 @@
  * review.h: shows what a message would run and where, and asks whether it shall.
  *
  * Attack: the message comes from a model, or from whoever can write to one. What is shown is made
- * visible (no control characters, no reordering), and nothing runs without a `y` or a number that was
- * typed after the question.
+ * visible (no control characters, no reordering), and nothing runs without a `y` or a number that
+ * was typed after the question.
  */
 #ifndef HOST_DEMO_REVIEW_H
 #define HOST_DEMO_REVIEW_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * terminal.c: see terminal.h. Nothing is buffered: code's output is seen as it comes, and what the two
- * streams show on one terminal keeps its order. Each stream remembers whether its last byte ended a
- * line, so that host_demo's words never continue a line of code's output.
+ * terminal.c: see terminal.h. Nothing is buffered: code's output is seen as it comes, and what the
+ * two streams show on one terminal keeps its order. Each stream remembers whether its last byte
+ * ended a line, so that host_demo's words never continue a line of code's output.
  */
 #include "terminal.h"
 #include "filter.h"
@@ -226,8 +226,8 @@ int terminal_lost_stdout(void)
  * Words
  * --------------------------------------------------------------------------------------------- */
 
-/* Writes LINE to stderr, on a line of its own, in a tone. What cannot be written there is lost: there
- * is nowhere to say so. */
+/* Writes LINE to stderr, on a line of its own, in a tone. What cannot be written there is lost:
+ * there is nowhere to say so. */
 static void put_line(enum tone tone, const struct bytes *line)
 {
     CLEANUP(bytes_free) struct bytes text = {0};

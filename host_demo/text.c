@@ -83,8 +83,8 @@ const char *bytes_text(const struct bytes *held)
 
 size_t utf8_sequence(const char *text, size_t length)
 {
-    /* By the lead byte: the length, and the range that the second byte must keep (no overlong forms,
-     * no surrogates, nothing above U+10FFFF). */
+    /* By the lead byte: the length, and the range that the second byte must keep (no overlong
+     * forms, no surrogates, nothing above U+10FFFF). */
     static const struct {
         unsigned char first, last, low, high, length;
     } forms[] = {

@@ -30,14 +30,14 @@ void bytes_free(struct bytes *held);
 const char *bytes_text(const struct bytes *held);
 
 /*
- * Appends LENGTH bytes of text that is not to be trusted, so that a person sees what is there: control
- * characters, direction marks that reorder a line, and bytes that are not UTF-8 stand as <U+202E> or
- * ^[. Tabs stay, newlines where NEWLINES says so.
+ * Appends LENGTH bytes of text that is not to be trusted, so that a person sees what is there:
+ * control characters, direction marks that reorder a line, and bytes that are not UTF-8 stand as
+ * <U+202E> or ^[. Tabs stay, newlines where NEWLINES says so.
  */
 bool bytes_append_visible(struct bytes *to, const char *text, size_t length, bool newlines);
 
-/* Appends WORDS in lines of at most COLUMNS, broken between words, with INDENT spaces before each (the
- * caller puts them before the first, or leaves them out). Its own newlines stay. */
+/* Appends WORDS in lines of at most COLUMNS, broken between words, with INDENT spaces before
+ * each (the caller puts them before the first, or leaves them out). Its own newlines stay. */
 bool bytes_append_wrapped(struct bytes *to, const char *words, size_t columns, size_t indent);
 
 /* Length of the well-formed UTF-8 sequence at the front of LENGTH bytes; 0 where there is none. */

@@ -6,8 +6,8 @@
  *     on_output ─▶ stdout to stdout, stderr and the executor's words to stderr, at once
  *     result ────▶ close the last block: how it ended
  *
- * Not 0 from a callback cancels the run: after an interrupt, and when output cannot be written (nobody
- * reads it any more, the disk is full): code whose output is lost need not go on.
+ * Not 0 from a callback cancels the run: after an interrupt, and when output cannot be written
+ * (nobody reads it any more, the disk is full): code whose output is lost need not go on.
  */
 #include "watch.h"
 #include "interrupt.h"
@@ -91,7 +91,8 @@ static void say_head(const struct watch *watch, size_t block)
     }
 }
 
-/* The line that closes a block in a dialogue. ENDED: NULL where all that is known is that it succeeded. */
+/* The line that closes a block in a dialogue. ENDED: NULL where all that is known is that it
+ * succeeded. */
 static void say_foot(const struct watch *watch, const code_executor_block_result *ended)
 {
     CLEANUP(bytes_free) struct bytes text = {0};
@@ -256,7 +257,8 @@ void watch_run(struct executors *executors, const struct plan *plan, double time
     say_end(&watch, end);
     free(watch.policies);
     if (status == CODE_EXECUTOR_CANCELLED && interrupt_pending()) {
-        /* Before the first block began: a run that ended as it was asked to, not one that failed. */
+        /* Before the first block began: a run that ended as it was asked to, not one that
+         * failed. */
         end->error = (code_executor_error)CODE_EXECUTOR_ERROR_INIT;
         end->exit_code = 130;
         end->outcome = CODE_EXECUTOR_INTERRUPTED;

@@ -25,13 +25,14 @@ struct run_end {
     int write_errno; /* why code's output could not be written, or 0 */
 };
 
-/* Runs PLAN, each block for TIMEOUT seconds at most (0: the executor's own). Frees nothing of PLAN. */
+/* Runs PLAN, each block for TIMEOUT seconds at most (0: the executor's own). Frees nothing of
+ * PLAN. */
 void watch_run(struct executors *executors, const struct plan *plan, double timeout,
                enum watch_manner manner, struct run_end *end);
 void run_end_free(struct run_end *end);
 
-/* What the process shall exit with: the code's exit code, 125 where host or executor failed, 128 and
- * the signal where one ended the run. */
+/* What the process shall exit with: the code's exit code, 125 where host or executor failed, 128
+ * and the signal where one ended the run. */
 int run_end_exit_status(const struct run_end *end);
 
 #endif /* HOST_DEMO_WATCH_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bad_ends.c: runs of host_demo that do not end as they were meant to: signals, nobody who reads, a disk
- * that is full, output without end. Whatever happens, it ends, says why, and leaves no process behind.
+ * bad_ends.c: runs of host_demo that do not end as they were meant to: signals, nobody who reads, a
+ * disk that is full, output without end. Whatever happens, it ends, says why, and leaves no process
+ * behind.
  */
 #include "demo_process.h"
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bad_input.c: what a person, a model or a disk may hand to host_demo that is not what it should be.
- * Each is answered by words that say what is wrong, never by a crash.
+ * bad_input.c: what a person, a model or a disk may hand to host_demo that is not what it should
+ * be. Each is answered by words that say what is wrong, never by a crash.
  */
 #include "demo_process.h"
 #include <json-c/json.h>

@@ -3,7 +3,7 @@
  * cases.c EXECUTOR [CONFIGURATION]: every case of tests/cases/execute/cases.json through
  * `host_demo run --json` on one executor. One test a case, named after it.
  *
- *     blocks ──▶ Markdown, fences longer than any in the code ──▶ host_demo ──▶ JSON ──▶ a check a key
+ *     blocks ──▶ Markdown, with long enough fences ──▶ host_demo ──▶ JSON ──▶ a check a key
  *
  * What a case may ask for, and how it is checked, is the table at the end. An executor that is not
  * there (no daemon, say) skips all, and says why.
@@ -279,8 +279,8 @@ static void comes_out_as_expected(void **state)
  * All of them
  * --------------------------------------------------------------------------------------------- */
 
-/* Whether the executor is there at all; says why not. The first run may pull or start something that
- * later ones find, so the second is what is measured. */
+/* Whether the executor is there at all; says why not. The first run may pull or start something
+ * that later ones find, so the second is what is measured. */
 static bool executor_works(void)
 {
     json_object *nothing = json_tokener_parse("{\"blocks\":[[\"sh\",\":\"]]}");

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# host_demo by its command line. The executor of plugin_echo.c stands in for real ones where only the
-# host matters; tests of faults use it too.
+# host_demo by its command line. The executor of plugin_echo.c stands in for real ones where only
+# the host matters; tests of faults use it too.
 set(test_plugin_folder ${CMAKE_BINARY_DIR}/tests/plugins)
 add_library(plugin_echo MODULE plugin_echo.c)
 set_target_properties(plugin_echo PROPERTIES

@@ -2,7 +2,7 @@
 /*
  * demo_process.c: see demo_process.h.
  *
- *     test ──stdin──▶ host_demo ──stdout, stderr──▶ test: one poll loop feeds, collects, watches the clock
+ *     test ──stdin──▶ host_demo ──stdout, stderr──▶ test: one poll loop feeds and collects
  */
 #include "demo_process.h"
 #include <dirent.h>

@@ -2,7 +2,8 @@
 /*
  * demo_process.h: calls the host_demo that was built, as a shell would, and keeps what comes of it.
  *
- * Every call ends: one that takes longer than its deadline is killed, and its status is DEMO_TOO_LATE.
+ * Every call ends: one that takes longer than its deadline is killed, and its status is
+ * DEMO_TOO_LATE.
  */
 #ifndef DEMO_PROCESS_H
 #define DEMO_PROCESS_H
@@ -35,8 +36,8 @@ struct demo_result {
 void demo_run(const struct demo_call *call, struct demo_result *result);
 void demo_result_free(struct demo_result *result);
 
-/* Starts it with three descriptors (-1: closed), for tests that talk to it. Where INPUT is a terminal, it becomes the
- * one that controls it. */
+/* Starts it with three descriptors (-1: closed), for tests that talk to it. Where INPUT is a
+ * terminal, it becomes the one that controls it. */
 pid_t demo_start(const char *const *arguments, int input, int output, int words);
 
 /* Waits for a process that demo_start (or forkpty) gave; kills it when it is late. */
@@ -48,8 +49,8 @@ const char *demo_folder(void);
 /* Writes a file into it; returns its path, which lives as long as the program. */
 const char *demo_file(const char *name, const char *text, size_t length);
 
-/* Whether a process runs whose command line is this, arguments separated by blanks. Waits up to SECONDS
- * for it to go. */
+/* Whether a process runs whose command line is this, arguments separated by blanks. Waits up to
+ * SECONDS for it to go. */
 bool demo_process_stays(const char *command_line, double seconds);
 
 double demo_now(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * extract_cases.c: every message of tests/cases/extract through `host_demo extract --json`, held against
- * expected.json. One test a message, named after it.
+ * extract_cases.c: every message of tests/cases/extract through `host_demo extract --json`, held
+ * against expected.json. One test a message, named after it.
  */
 #include "demo_process.h"
 #include <json-c/json.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugin_echo.c: an executor for the tests of hosts. It runs nothing: a block is a list of orders, one
- * a line, that it obeys within this process. It is built on code_executor.h alone.
+ * plugin_echo.c: an executor for the tests of hosts. It runs nothing: a block is a list of orders,
+ * one a line, that it obeys within this process. It is built on code_executor.h alone.
  *
  *     print TEXT    writes TEXT and a newline to stdout      sleep MS      waits; cancel ends it
  *     error TEXT    the same to stderr                       flood BYTES   so many x to stdout

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * repl_demo.c: the dialogue of host_demo as a person sees it, over a pseudo-terminal, and as a script
- * uses it, over pipes. One behaviour a test; each waits for what it expects to see.
+ * repl_demo.c: the dialogue of host_demo as a person sees it, over a pseudo-terminal, and as a
+ * script uses it, over pipes. One behaviour a test; each waits for what it expects to see.
  */
 #include "demo_process.h"
 #include <errno.h>
