@@ -17,7 +17,7 @@ size_t buffer_length(const buffer *self)
 
 const unsigned char *buffer_data(const buffer *self)
 {
-    return self->bytes + self->begin;
+    return self->bytes ? self->bytes + self->begin : NULL;
 }
 
 static bool grow(buffer *self, size_t needed)

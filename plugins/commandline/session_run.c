@@ -53,6 +53,24 @@ struct session_canceller {
  * Frames
  * --------------------------------------------------------------------------------------------- */
 
+/* What follows in the queue belongs to STREAM: a longer last piece, or a new one. */
+static void add_piece(struct run *run, uint32_t stream, uint32_t length)
+{
+    struct piece piece;
+    if (buffer_length(&run->queue) > 0) {
+        unsigned char *last = run->queue.bytes + run->queue.begin + run->last_piece;
+        memcpy(&piece, last, sizeof piece);
+        if (piece.stream == stream) {
+            piece.length += length;
+            memcpy(last, &piece, sizeof piece);
+            return;
+        }
+    }
+    piece = (struct piece){stream, length};
+    run->last_piece = buffer_length(&run->queue);
+    buffer_append(&run->queue, &piece, sizeof piece);
+}
+
 static int32_t take_output(struct run *run, struct frame_header header, const unsigned char *bytes,
                            code_executor_error *error)
 {
@@ -67,19 +85,7 @@ static int32_t take_output(struct run *run, struct frame_header header, const un
                          (unsigned int)header.length, (unsigned int)run->credit);
     }
     run->credit -= header.length;
-    struct piece piece = {header.detail, header.length};
-    unsigned char *last = run->queue.bytes + run->queue.begin + run->last_piece;
-    if (buffer_length(&run->queue) > 0) {
-        memcpy(&piece, last, sizeof piece);
-    }
-    if (buffer_length(&run->queue) > 0 && piece.stream == header.detail) {
-        piece.length += header.length;
-        memcpy(last, &piece, sizeof piece);
-    } else {
-        piece = (struct piece){header.detail, header.length};
-        run->last_piece = buffer_length(&run->queue);
-        buffer_append(&run->queue, &piece, sizeof piece);
-    }
+    add_piece(run, header.detail, header.length);
     buffer_append(&run->queue, bytes, header.length);
     if (run->queue.failed) {
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a command's output");
@@ -130,6 +136,9 @@ static int32_t take_exit(session *self, struct run *run, struct payload_reader *
     memcpy(whole, detail, kept);
     whole[kept] = '\0';
     text_shorten(whole, exit->detail, sizeof exit->detail);
+    /* Meaningless elsewhere, whatever they are. */
+    exit->exit_code = exit->how == EXIT_EXITED ? exit->exit_code : 0;
+    exit->signal = exit->how == EXIT_SIGNALLED ? exit->signal : 0;
     run->call.done = true;
     call_unfile(self, &run->call);
     return CODE_EXECUTOR_OK;
