@@ -43,19 +43,14 @@ static const char *const system_folders[] = {
 
 /* What the programs of /usr need of /etc; patterns as of the shell. */
 static const char *const settings[] = {
-    /* which of several programs a name means; where libraries lie; the time zone */
+    /* which of several programs a name means; where libraries lie; the time zone; the system */
     "/etc/alternatives",
     "/etc/ld.so.cache",
     "/etc/ld-musl-*.path",
     "/etc/localtime",
-    "/etc/timezone",
-    /* names of the system, of protocols, of kinds of files */
     "/etc/os-release",
-    "/etc/debian_version",
     "/etc/protocols",
     "/etc/services",
-    "/etc/mime.types",
-    "/etc/magic",
     /* settings of libraries and interpreters, without which they fail or miss their parts */
     "/etc/ssl/openssl.cnf",
     "/etc/pki/tls/openssl.cnf",
@@ -75,11 +70,13 @@ static const char *const network_settings[] = {
     "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted",
 };
 
-/* Files of /proc that root may read without a capability, and that tell of the kernel's memory. Others
- * may not read them, and need no cover. */
+/* Files of /proc that root may read without a capability, and that tell of all of the machine's memory.
+ * Others may not read them, and need no cover. */
 static const char *const kernel_files[] = {
-    "/proc/kcore",      "/proc/kpagecount",  "/proc/kpageflags", "/proc/kpagecgroup",
-    "/proc/timer_list", "/proc/vmallocinfo", "/proc/slabinfo",   "/proc/pagetypeinfo",
+    "/proc/kpagecount",
+    "/proc/kpageflags",
+    "/proc/kpagecgroup",
+    "/proc/timer_list",
 };
 
 static const char passwd[] = "root:x:0:0:root:/root:/bin/sh\n"

@@ -93,7 +93,7 @@ static void what_programs_commonly_need_works(void **state)
         self, "python",
         "import multiprocessing, os, subprocess, tempfile, threading\n"
         "with multiprocessing.Pool(2) as pool: print(pool.map(abs, [-1, -2]))\n"
-        "threading.Thread(target=print, args=('thread',)).start()\n"
+        "t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()\n"
         "print(subprocess.run(['sh', '-c', 'echo child'], capture_output=True, text=True).stdout, "
         "end='')\n"
         "with tempfile.NamedTemporaryFile() as f: print(f.write(b'x'))\n"
