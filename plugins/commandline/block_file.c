@@ -39,16 +39,25 @@ static bool silence(const language *known, block_file *file)
 /* A carriage return before a line's end would become part of a shell's last word. */
 static bool convert_line_ends(block_file *file)
 {
-    if (file->length == 0 || !memmem(file->bytes, file->length, "\r\n", 2))
+    const char *at = file->bytes;
+    size_t left = file->length;
+    if (left == 0 || !memchr(at, '\r', left))
         return true;
-    char *changed = malloc(file->length);
+    char *changed = malloc(left);
     if (!changed)
         return false;
-    size_t length = 0;
-    for (size_t i = 0; i < file->length; i++)
-        if (file->bytes[i] != '\r' || i + 1 == file->length || file->bytes[i + 1] != '\n')
-            changed[length++] = file->bytes[i];
-    take(file, changed, length);
+    char *to = changed;
+    const char *found;
+    while (left && (found = memchr(at, '\r', left))) {
+        size_t before = (size_t)(found - at);
+        bool ends_line = before + 1 < left && found[1] == '\n';
+        size_t kept = ends_line ? before : before + 1;
+        to = mempcpy(to, at, kept);
+        at = found + 1;
+        left -= before + 1;
+    }
+    to = mempcpy(to, at, left);
+    take(file, changed, (size_t)(to - changed));
     return true;
 }
 
