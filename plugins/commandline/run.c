@@ -35,7 +35,7 @@ enum exit_codes {
     CODE_SIGNALLED = 128
 };
 
-/* A timed-out block must not lose what it printed; without a locale not all programs write UTF-8. */
+/* A timed-out block must not lose what it printed; without a locale Python writes no UTF-8. */
 static const char *const environment_defaults[] = {"LANG=C.UTF-8", "PYTHONUNBUFFERED=1"};
 
 /* One call of run_blocks. */

@@ -9,6 +9,7 @@ commandline_unit_test(workspace)
 commandline_unit_test(output)
 commandline_unit_test(result)
 commandline_unit_test(run)
+commandline_unit_test(temporary_file)
 
 # Where memory ends at every place where it can.
 add_library(failing_memory OBJECT failing_memory.c)
