@@ -29,6 +29,11 @@ foreach(name sandbox sandbox_escape sandbox_kernel)
         SKIP_RETURN_CODE 77 TIMEOUT 600)
 endforeach()
 
+# The filter by itself. No unit test: valgrind, under which those run, makes calls of its own.
+add_executable(integration_sandbox_filter sandbox_filter.c)
+target_link_libraries(integration_sandbox_filter PRIVATE sandbox_modules PkgConfig::CMOCKA)
+add_test(NAME integration.sandbox_filter COMMAND integration_sandbox_filter)
+
 # What holds on any executor.
 foreach(name lifecycle requests manners)
     add_test(NAME integration.sandbox_${name} COMMAND abi_${name} sandbox "{\"work_dir\": \".\"}")

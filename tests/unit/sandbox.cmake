@@ -7,7 +7,7 @@ add_library(sandbox_modules STATIC EXCLUDE_FROM_ALL
 target_include_directories(sandbox_modules PUBLIC ${PROJECT_SOURCE_DIR}/plugins/sandbox)
 target_link_libraries(sandbox_modules PUBLIC code_executor_options commandline PkgConfig::SECCOMP)
 
-foreach(name sandbox_cgroup sandbox_filter sandbox_options)
+foreach(name sandbox_cgroup sandbox_options)
     add_executable(unit_${name} ${name}.c)
     target_link_libraries(unit_${name} PRIVATE sandbox_modules PkgConfig::CMOCKA)
     add_test(NAME unit.${name} COMMAND unit_${name})

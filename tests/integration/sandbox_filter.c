@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sandbox_filter.c: the seccomp program is one that the kernel takes, refuses what it shall, and lets the
- * rest through. That it holds inside a sandbox is tests/integration/sandbox_kernel.c's.
+ * rest through. That it holds inside a sandbox is sandbox_kernel.c's.
  */
 #include "filter.h"
 
