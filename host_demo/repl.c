@@ -329,6 +329,9 @@ static void talk(struct repl *repl)
 {
     CLEANUP(bytes_free) struct bytes text = {0};
     while (!repl->ended) {
+        if (interrupt_pending() && !input_is_edited(repl->input)) {
+            break; /* A script that is interrupted does not go on with its next line. */
+        }
         interrupt_clear();
         switch (compose(repl->input, &text)) {
         case COMPOSED_COMMAND:

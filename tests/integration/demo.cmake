@@ -16,7 +16,7 @@ target_compile_definitions(demo_process
            TEST_CASES_FOLDER="${PROJECT_SOURCE_DIR}/tests/cases")
 target_link_libraries(demo_process
     PUBLIC code_executor_options PkgConfig::CMOCKA PkgConfig::JSON_C)
-add_dependencies(demo_process host_demo plugin_echo)
+add_dependencies(demo_process host_demo plugin_echo local)
 
 foreach(name extract_cases run_demo repl_demo)
     add_executable(integration_${name} ${name}.c)

@@ -8,7 +8,7 @@
  *     say TEXT      the executor's own words                 exit CODE     ends the block
  *     raw HEX       these bytes to stdout                    fail WORDS    the executor fails
  *     config        prints the configuration                 touch NAME    makes a file in work_dir
- *     stubborn MS   waits, whatever is cancelled
+ *     stubborn MS   waits, whatever is cancelled             progress DONE TOTAL   of something
  *
  * Languages: echo (alias repeat) runs; note is only saved, which here means not even that. The
  * configuration is an object of which it reads no more than work_dir.
@@ -292,6 +292,16 @@ static void order_sleep(struct run *run, const char *text)
     pthread_mutex_unlock(&run->instance->lock);
 }
 
+static void order_progress(struct run *run, const char *text)
+{
+    const code_executor_host *host = &run->instance->host;
+    char *end = NULL;
+    uint64_t done = strtoull(text, &end, 10);
+    if (host->progress != NULL) {
+        host->progress(host->user_data, "something", done, strtoull(end, NULL, 10));
+    }
+}
+
 static void order_stubborn(struct run *run, const char *text)
 {
     (void)run;
@@ -334,7 +344,7 @@ static void obey(struct run *run, const char *line)
         {"print", order_print}, {"error", order_error},       {"say", order_say},
         {"raw", order_raw},     {"sleep", order_sleep},       {"flood", order_flood},
         {"exit", order_exit},   {"fail", order_fail},         {"config", order_config},
-        {"touch", order_touch}, {"stubborn", order_stubborn},
+        {"touch", order_touch}, {"stubborn", order_stubborn}, {"progress", order_progress},
     };
     size_t length = strcspn(line, " ");
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {

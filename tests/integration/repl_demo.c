@@ -264,6 +264,15 @@ static void run_block(struct talk *talk, const char *code)
     type(talk, "y" ENTER);
 }
 
+static void progress_is_one_line_that_goes_away(void **state)
+{
+    (void)state;
+    struct talk *talk = begin();
+    run_block(talk, "progress 5000000 20000000\nprogress 20000000 20000000\nprint done");
+    expect(talk, "\r\033[Ksomething   25 %  5.0 of 20.0 MB\r\033[Kdone\r\n");
+    quit(talk);
+}
+
 static void an_interrupt_cancels_the_block_and_not_the_host(void **state)
 {
     (void)state;
@@ -458,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_message_cannot_answer_the_question),
         cmocka_unit_test(what_hides_is_made_visible),
         cmocka_unit_test(output_cannot_command_the_terminal),
+        cmocka_unit_test(progress_is_one_line_that_goes_away),
         cmocka_unit_test(an_interrupt_cancels_the_block_and_not_the_host),
         cmocka_unit_test(a_second_interrupt_ends_the_host),
         cmocka_unit_test(an_interrupt_at_the_prompt_drops_the_line),

@@ -465,6 +465,21 @@ static void a_plugin_may_be_named_by_its_path(void **state)
     demo_result_free(&result);
 }
 
+static void without_a_sandbox_the_default_is_local_and_says_so(void **state)
+{
+    (void)state;
+    char *path = strdup(getenv("PATH"));
+    setenv("PATH", "/nonexistent", 1); /* where no bubblewrap is */
+    struct demo_result result;
+    demo_run(&(struct demo_call){.arguments = {"run"}, .input = BLOCK("js", "1")}, &result);
+    setenv("PATH", path, 1);
+    free(path);
+    assert_int_equal(result.status, 0);
+    assert_says(&result, "The executor local does not isolate");
+    assert_says(&result, "Code saved to ");
+    demo_result_free(&result);
+}
+
 static void an_interrupt_cancels_the_running_block(void **state)
 {
     (void)state;
@@ -555,6 +570,7 @@ int main(void)
         cmocka_unit_test(plugins_are_listed),
         cmocka_unit_test(info_tells_options_and_languages),
         cmocka_unit_test(a_plugin_may_be_named_by_its_path),
+        cmocka_unit_test(without_a_sandbox_the_default_is_local_and_says_so),
         cmocka_unit_test(an_interrupt_cancels_the_running_block),
         cmocka_unit_test(an_interrupted_run_still_gives_its_json),
         cmocka_unit_test(sigterm_cleans_up_and_ends),
