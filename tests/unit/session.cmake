@@ -31,3 +31,5 @@ target_compile_definitions(unit_session_time PRIVATE
     SESSION_ANSWER_MS=500 SESSION_BACKSTOP_MS=500 SESSION_CANCEL_BACKSTOP_MS=500
     CONNECTION_STALL_MS=500)
 target_link_libraries(unit_session_time PRIVATE fake_runner)
+commandline_unit_test(lifecycle)
+target_link_libraries(unit_lifecycle PRIVATE fake_runner)
