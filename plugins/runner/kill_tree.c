@@ -78,6 +78,8 @@ static int compare_processes(const void *left, const void *right)
 static struct process *find_process(const struct sweep *sweep, pid_t pid)
 {
     struct process key = {.pid = pid};
+    if (sweep->count == 0)
+        return NULL;
     return bsearch(&key, sweep->processes, sweep->count, sizeof key, compare_processes);
 }
 
@@ -150,7 +152,8 @@ static bool add_process(struct sweep *sweep, const struct process *process)
 /* Those whose parent came later in the sweep (the numbers have wrapped around). */
 static void judge_the_rest(struct sweep *sweep)
 {
-    qsort(sweep->processes, sweep->count, sizeof *sweep->processes, compare_processes);
+    if (sweep->count > 0)
+        qsort(sweep->processes, sweep->count, sizeof *sweep->processes, compare_processes);
     bool learned = true;
     while (learned) {
         learned = false;
@@ -257,8 +260,8 @@ static void meet_stop(const struct process *process, void *context)
     struct pass *pass = context;
     struct tree_kill *killing = pass->killing;
     pass->met++;
-    if (bsearch(&process->pid, killing->stopped, pass->known, sizeof *killing->stopped,
-                compare_pids))
+    if (pass->known > 0 && bsearch(&process->pid, killing->stopped, pass->known,
+                                   sizeof *killing->stopped, compare_pids))
         return;
     if (process->group > 1 && process->group != pass->own_group && process->group != pass->group)
         kill(-process->group, SIGSTOP);
@@ -299,7 +302,8 @@ bool tree_kill_pass(struct tree_kill *killing, const pid_t *except, size_t excep
     };
     bool readable = sweep_proc(&sweep);
     bool anything_new = killing->stopped_count > pass.known || sweep.torn;
-    qsort(killing->stopped, killing->stopped_count, sizeof *killing->stopped, compare_pids);
+    if (killing->stopped_count > 0)
+        qsort(killing->stopped, killing->stopped_count, sizeof *killing->stopped, compare_pids);
     killing->passes++;
     bool finished = !anything_new || !readable || killing->passes >= PASSES_MAX;
     if (finished) {

@@ -183,6 +183,23 @@ static void writing_in_the_background_neither_blocks_nor_kills(void **state)
     client_end(&runner);
 }
 
+static void what_is_in_the_background_outlives_a_host_that_reads_late(void **state)
+{
+    (void)state;
+    client runner = client_start(NULL);
+    client_spawn(&runner, 1,
+                 &(client_command){
+                     .script = START_DAEMON "echo said", .timeout_ms = 500, .no_credit = true});
+    /* Long after the time would have been up. */
+    assert_false(client_readable(&runner, 7000));
+    client_credit(&runner, 1, 100);
+    client_exit result = client_wait(&runner, 1);
+    assert_string_equal(result.output[0], "said\n");
+    assert_how(&result, EXIT_EXITED);
+    assert_true(alive(read_number("daemon")));
+    client_end(&runner);
+}
+
 static void a_flood_from_the_background_holds_up_no_exit(void **state)
 {
     (void)state;
@@ -548,6 +565,7 @@ int main(void)
         RUNNER_TEST(kill_and_credit_for_unknown_numbers_are_ignored),
         RUNNER_TEST(what_is_in_the_background_holds_nobody_up_and_lives_on),
         RUNNER_TEST(writing_in_the_background_neither_blocks_nor_kills),
+        RUNNER_TEST(what_is_in_the_background_outlives_a_host_that_reads_late),
         RUNNER_TEST(a_flood_from_the_background_holds_up_no_exit),
         RUNNER_TEST(what_the_command_wrote_before_its_end_arrives_despite_the_background),
         RUNNER_TEST(reset_ends_all_and_answers_last),

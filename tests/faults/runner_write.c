@@ -193,6 +193,16 @@ static void one_answer_comes_for_a_file_that_fails_at_its_beginning(void **state
     client_end(&runner);
 }
 
+static void what_is_not_finished_is_removed_at_the_end(void **state)
+{
+    (void)state;
+    client runner = start_inside();
+    assert_int_equal(write_text(&runner, "whole", "text"), 0);
+    send_part(&runner, 1, WRITE_FIRST, "half", 0600, "te", 2);
+    client_end(&runner);
+    assert_int_equal(system("[ \"$(ls -A in)\" = whole ]"), 0);
+}
+
 static void parents_swapped_for_links_all_the_time_lead_nowhere(void **state)
 {
     (void)state;
@@ -223,6 +233,7 @@ int main(void)
         RUNNER_TEST(a_fifo_is_replaced_not_opened),
         RUNNER_TEST(a_folder_in_the_way_is_an_error_and_leaves_nothing),
         RUNNER_TEST(one_answer_comes_for_a_file_that_fails_at_its_beginning),
+        RUNNER_TEST(what_is_not_finished_is_removed_at_the_end),
         RUNNER_TEST(parents_swapped_for_links_all_the_time_lead_nowhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
