@@ -21,6 +21,7 @@
 #define HEAD_MAX           (64 * 1024)
 #define BODY_MAX           (16 * 1024 * 1024)
 #define IDLE_CONNECTIONS   2L
+#define CONNECTION_BUFFER  (256L * 1024)
 
 struct http_client {
     CURLM *multi;
@@ -420,6 +421,7 @@ int32_t http_connect(http_client *client, http_patience patience, CURL **connect
     if (!transfer.easy)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
     curl_easy_setopt(transfer.easy, CURLOPT_CONNECT_ONLY, 1L);
+    curl_easy_setopt(transfer.easy, CURLOPT_BUFFERSIZE, CONNECTION_BUFFER); /* the most of a recv */
     curl_easy_setopt(transfer.easy, CURLOPT_PRIVATE, &transfer);
     int32_t status = CODE_EXECUTOR_OK;
     if (curl_multi_add_handle(client->multi, transfer.easy) != CURLM_OK)
