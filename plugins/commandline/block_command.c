@@ -3,6 +3,7 @@
  * block_command.c: see block_command.h.
  */
 #include "block_command.h"
+#include "text.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -71,11 +72,20 @@ static const char *const *fill_words(const char *const *words, const char *file,
     return filled;
 }
 
-/* NAME as a path that neither is an option nor is looked for in PATH. A plain file stays plain, as
- * people know it from tracebacks. */
+/* Whether a program might take NAME for something else than a file: `-x` and `+x` are options to
+ * shells, and `@x` is a list of arguments to compilers. */
+static bool looks_special(const char *name)
+{
+    char first = text_lower(name[0]);
+    return !(first >= 'a' && first <= 'z') && !(first >= '0' && first <= '9') && first != '_' &&
+           first != '.';
+}
+
+/* NAME as a path that is a file to every program; with ALWAYS also one that is not looked for in
+ * PATH. A plain name stays plain, as people know it from tracebacks. */
 static const char *make_path(const char *name, bool always, struct arena *arena)
 {
-    if (!always && name[0] != '-')
+    if (!always && !looks_special(name))
         return name;
     char *path = arena_get(arena, strlen(name) + sizeof "./");
     if (path)

@@ -19,9 +19,12 @@
  *     transport.h  the byte stream that a launcher supplies; socket_transport.c is one over a socket
  *     helper_process.c  starts a process that the host's wait() cannot see
  *     fork_guard.c      descriptors that a forked child of the host must not hold
- *     config.c     reads a configuration by its JSON Schema
- *     language.c  file_name.c  workspace.c  output.c  result.c  error.c
- *                  one rule each: languages, names in comments, safe files, bounded output, results
+ *     config.c     reads a configuration by its JSON Schema (schema.c, json_text.c)
+ *     block_file.c  block_command.c  temporary_file.c
+ *                  what a block's file is called and holds, what is run, how long the file stays
+ *     language.c  file_name.c  silence_pip.c  workspace.c  output.c  result.c  error.c
+ *                  one rule each: languages, names in comments, pip, safe files, bounded output,
+ *                  results, errors
  *
  * Invariants. The library runs no thread of its own: whichever thread waits for its execution reads
  * the connection for all (session.c). Everything that a stop must undo is owned by the launcher's
@@ -34,6 +37,7 @@
 #define CODE_EXECUTOR_COMMANDLINE_H
 
 #include "error.h"
+#include "session.h"
 #include "transport.h"
 #include <code_executor.h>
 #include <json-c/json.h>
@@ -94,6 +98,15 @@ typedef struct commandline_launcher {
      * be set even then. Never called while another launch or shut_down on the same state is running. */
     int32_t (*launch)(void *state, const launch_context *context, launched *launched,
                       code_executor_error *error);
+
+    /*
+     * What has to be done in a new environment before anything else runs there, over SESSION, whose runner
+     * has answered; FOLDER is the workspace as the runner sees it. Runs by CANCELLER, so that they end
+     * when the launch is given up. After a failure the environment is shut down. May be NULL.
+     */
+    int32_t (*prepare)(void *state, const launch_context *context, session *session,
+                       const char *folder, session_canceller *canceller,
+                       code_executor_error *error);
 
     /* Called once for each launch that succeeded, after its transport was closed (so the runner is
      * exiting): waits for what must be waited for and removes what remains. LOST: the environment was

@@ -34,7 +34,7 @@
 typedef struct language_table language_table;
 
 /* One step of running a block: argument vectors, the first whose program is found is run. In an
- * argument `{file}` stands for the file's path (never beginning with `-`), `{output}` for the path
+ * argument `{file}` stands for the file's path (never beginning with `-`, `+` or the like), `{output}` for the path
  * of what an earlier step builds (it begins with `./`, so that it can be run). Steps follow one
  * another while each ends with 0, and share one time-out. */
 typedef struct language_step {

@@ -362,15 +362,16 @@ static void an_end_that_is_none_is_an_error(void **state)
 static void a_name_that_looks_like_an_option_is_none(void **state)
 {
     (void)state;
-    RUN("sh", "# filename: -c\necho");
-    assert_string_equal(commands, "sh ./-c\n");
+    RUN("sh", "# filename: -c\necho", "sh", "# filename: +x", "sh", "# filename: @args", "sh",
+        "# filename: -a/b", "sh", "# filename: .x");
+    assert_string_equal(commands, "sh ./-c\nsh ./+x\nsh ./@args\nsh ./-a/b\nsh .x\n");
 }
 
 static void a_name_that_looks_like_a_mark_is_none(void **state)
 {
     (void)state;
     RUN("sh", "# filename: {output}\necho", "sh", "# filename: {file}\necho");
-    assert_string_equal(commands, "sh {output}\nsh {file}\n");
+    assert_string_equal(commands, "sh ./{output}\nsh ./{file}\n");
 }
 
 static void code_without_bytes_runs(void **state)
