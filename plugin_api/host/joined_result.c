@@ -88,7 +88,8 @@ static bool join_output(joined_result *whole)
     }
     whole->result.output_length = length;
     if (whole->part_count == 1) {
-        whole->result.output = whole->parts[0].result->output;
+        const char *output = whole->parts[0].result->output;
+        whole->result.output = output != NULL ? output : "";
         return true;
     }
     whole->output = malloc(length + 1);

@@ -450,9 +450,10 @@ int32_t code_executor_router_execute(code_executor_router *router,
  * Cancel
  * --------------------------------------------------------------------------------------------- */
 
-/* An executor that is to be told, and the stretch it was found at. */
+/* The executor at work on an execution, and the stretch at which it was found. */
 typedef struct addressee {
-    const route *executor;
+    uint64_t id;
+    const route *executor; /* NULL between two executors */
     size_t stretch;
 } addressee;
 
@@ -466,51 +467,71 @@ static bool mark(code_executor_router *router, uint64_t id, addressee *told)
     }
     if (found != NULL) {
         atomic_store(&found->cancelled, true);
-        *told = (addressee){found->at_work, found->stretch};
+        *told = (addressee){id, found->at_work, found->stretch};
     }
     pthread_mutex_unlock(&router->lock);
     return found != NULL;
 }
 
 /* Whether the executor has been called but may not have taken note of the execution yet. */
-static bool is_entering(code_executor_router *router, uint64_t id, const addressee *told)
+static bool is_entering(code_executor_router *router, const addressee *told)
 {
     pthread_mutex_lock(&router->lock);
     bool entering = false;
     for (execution *one = router->in_flight; one != NULL; one = one->next) {
-        entering = entering || (one->id == id && one->at_work == told->executor &&
+        entering = entering || (one->id == told->id && one->at_work == told->executor &&
                                 one->stretch == told->stretch && !one->begun);
     }
     pthread_mutex_unlock(&router->lock);
     return entering;
 }
 
-static int32_t cancel_one(code_executor_router *router, uint64_t id, code_executor_error *error)
+/*
+ * Tells the executor that is at work on a marked execution. Between the call of execute and the moment
+ * where the executor knows the id are a few instructions; behind them may be a long start, which the mark
+ * alone would not end. So the word is repeated for a moment.
+ */
+static int32_t tell(code_executor_router *router, const addressee *told, code_executor_error *error)
 {
-    addressee told = {NULL, 0};
-    if (!mark(router, id, &told)) {
-        return fail(error, CODE_EXECUTOR_NOT_FOUND, "Execution %llu is not in flight.",
-                    (unsigned long long)id);
-    }
-    if (told.executor == NULL) {
-        return succeed(error);
-    }
-    /* Between the call of execute and the moment where the executor knows the id are a few
-     * instructions. Behind them may be a long start, which the mark alone would not end: so the word is
-     * repeated for a moment. */
     enum { TRIES = 100 };
     const struct timespec pause = {.tv_nsec = 1000000};
-    for (int i = 0; i < TRIES; i++) {
-        int32_t status = told.executor->table->cancel(told.executor->instance, id, error);
+    for (int i = 0; told->executor != NULL && i < TRIES; i++) {
+        int32_t status = told->executor->table->cancel(told->executor->instance, told->id, error);
         if (status != CODE_EXECUTOR_NOT_FOUND) {
             return status;
         }
-        if (!is_entering(router, id, &told)) {
+        if (!is_entering(router, told)) {
             break;
         }
         nanosleep(&pause, NULL);
     }
     return succeed(error);
+}
+
+static int32_t cancel_one(code_executor_router *router, uint64_t id, code_executor_error *error)
+{
+    addressee told;
+    if (!mark(router, id, &told)) {
+        return fail(error, CODE_EXECUTOR_NOT_FOUND, "Execution %llu is not in flight.",
+                    (unsigned long long)id);
+    }
+    return tell(router, &told, error);
+}
+
+/* Marks one execution that is not marked yet. False where there is none. */
+static bool mark_another(code_executor_router *router, addressee *told)
+{
+    pthread_mutex_lock(&router->lock);
+    execution *found = router->in_flight;
+    while (found != NULL && atomic_load(&found->cancelled)) {
+        found = found->next;
+    }
+    if (found != NULL) {
+        atomic_store(&found->cancelled, true);
+        *told = (addressee){found->id, found->at_work, found->stretch};
+    }
+    pthread_mutex_unlock(&router->lock);
+    return found != NULL;
 }
 
 static bool is_first_route_to_its_executor(const code_executor_router *router, size_t index)
@@ -523,13 +544,13 @@ static bool is_first_route_to_its_executor(const code_executor_router *router, s
     return true;
 }
 
+/* Every execution by its id, as above, and then whatever else the executors are at: a start, a pull. */
 static int32_t cancel_all(code_executor_router *router, code_executor_error *error)
 {
-    pthread_mutex_lock(&router->lock);
-    for (execution *one = router->in_flight; one != NULL; one = one->next) {
-        atomic_store(&one->cancelled, true);
+    addressee told;
+    while (mark_another(router, &told)) {
+        tell(router, &told, NULL);
     }
-    pthread_mutex_unlock(&router->lock);
     int32_t status = succeed(error);
     for (size_t i = 0; i < router->route_count; i++) {
         const route *executor = &router->routes[i];

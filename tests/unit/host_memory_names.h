@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The C library may have macros of these names. */
 #undef strdup
 #undef strndup
+#undef realpath
+#undef asprintf
 #define malloc   host_malloc
 #define calloc   host_calloc
 #define realloc  host_realloc

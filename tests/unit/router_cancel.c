@@ -201,8 +201,20 @@ static void test_id_0_cancels_everything(void **state)
     for (size_t i = 0; i < 6; i++) {
         check_cancelled(&flights[i], i % 2 == 0 ? 1 : 2);
     }
-    assert_int_equal(with->a.cancels, 1);
-    assert_int_equal(with->b.cancels, 1);
+    assert_int_equal(code_executor_router_cancel(with->router, 0, NULL), CODE_EXECUTOR_OK);
+}
+
+static void test_id_0_is_not_lost_before_an_executor_listens(void **state)
+{
+    fixture *with = *state;
+    with->a.deaf_for = 20;
+    with->a.starts_for = 60000;
+    flight now = {.router = with->router, .id = 5, .python = "1", .shell = "1"};
+    take_off(&now);
+    wait_until_called(&with->a);
+    assert_int_equal(code_executor_router_cancel(with->router, 0, NULL), CODE_EXECUTOR_OK);
+    assert_int_equal(pthread_join(now.thread, NULL), 0);
+    assert_int_equal(now.status, CODE_EXECUTOR_CANCELLED);
 }
 
 static void test_cancelling_one_leaves_the_others_alone(void **state)
@@ -255,6 +267,7 @@ int main(void)
         ROUTER_TEST(test_what_is_not_in_flight_is_not_found),
         ROUTER_TEST(test_an_id_in_flight_is_invalid),
         ROUTER_TEST(test_id_0_cancels_everything),
+        ROUTER_TEST(test_id_0_is_not_lost_before_an_executor_listens),
         ROUTER_TEST(test_cancelling_one_leaves_the_others_alone),
         ROUTER_TEST(test_a_cancel_at_any_moment_ends_the_execution),
     };

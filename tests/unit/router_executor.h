@@ -25,9 +25,9 @@ struct code_executor_instance {
     unsigned deaf_for;
     unsigned starts_for;
     /* As the last execute had them: */
-    uint64_t execution_id;
-    double timeout;
-    size_t block_count;
+    atomic_uint_least64_t execution_id;
+    _Atomic double timeout;
+    atomic_size_t block_count;
     /* In flight, the id or 0; cancelled[i] is set by cancel. */
     atomic_uint_least64_t in_flight[8];
     atomic_bool cancelled[8];
