@@ -281,7 +281,10 @@ int32_t commandline_start(code_executor_instance *self, code_executor_error *err
     if (status != CODE_EXECUTOR_OK) {
         return status;
     }
-    ticket starting = {.id = 0};
+    ticket starting = {.id = 0, .canceller = session_canceller_new()};
+    if (!starting.canceller) {
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a start");
+    }
     place *up = NULL;
     status = lifecycle_enter(&self->life, &starting, error);
     if (status == CODE_EXECUTOR_OK) {
@@ -289,6 +292,7 @@ int32_t commandline_start(code_executor_instance *self, code_executor_error *err
         place_release(up);
         lifecycle_leave(&self->life, &starting);
     }
+    session_canceller_free(starting.canceller);
     return finish(status, error);
 }
 
@@ -307,12 +311,16 @@ int32_t commandline_restart(code_executor_instance *self, code_executor_error *e
     if (status != CODE_EXECUTOR_OK) {
         return status;
     }
-    ticket restarting = {.id = 0};
+    ticket restarting = {.id = 0, .canceller = session_canceller_new()};
+    if (!restarting.canceller) {
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a restart");
+    }
     status = lifecycle_enter(&self->life, &restarting, error);
     if (status == CODE_EXECUTOR_OK) {
         status = lifecycle_restart(&self->life, &restarting, error);
         lifecycle_leave(&self->life, &restarting);
     }
+    session_canceller_free(restarting.canceller);
     return finish(status, error);
 }
 

@@ -237,19 +237,36 @@ static bool is_replaced(const place *bound)
             status.st_ino != bound->inode);
 }
 
-/* A launch whose runner did not answer is undone. */
-static void undo_launch(lifecycle *self, const char *work_dir)
+/* A launch whose runner did not answer, or that could not be prepared, is undone. */
+static void undo_launch(lifecycle *self, const char *work_dir, bool lost)
 {
     launch_context context = context_of(self, work_dir, -1);
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    if (self->launcher->shut_down(self->launcher_state, &context, true, &error) !=
+    if (self->launcher->shut_down(self->launcher_state, &context, lost, &error) !=
         CODE_EXECUTOR_OK) {
         launch_log(&context, CODE_EXECUTOR_LOG_WARNING, "after a start that failed: %s",
                    error.message);
     }
 }
 
-/* Calls the launcher and greets the runner. No lock held. */
+/* The launcher's own first steps. The ticket that launches stays what it is until that is over. */
+static int32_t prepare(lifecycle *self, const launch_context *context, place *fresh,
+                       code_executor_error *error)
+{
+    if (!self->launcher->prepare) {
+        return CODE_EXECUTOR_OK;
+    }
+    int32_t status = self->launcher->prepare(self->launcher_state, context, fresh->session,
+                                             fresh->folder, self->launching->canceller, error);
+    if (status != CODE_EXECUTOR_OK) {
+        bool lost = !session_alive(fresh->session);
+        session_end(fresh->session);
+        undo_launch(self, fresh->work_dir, lost);
+    }
+    return status;
+}
+
+/* Calls the launcher, greets the runner and prepares. No lock held. */
 static int32_t launch(lifecycle *self, place *fresh, code_executor_error *error)
 {
     int32_t status = make_work_dir(self, &fresh->work_dir, error);
@@ -268,9 +285,10 @@ static int32_t launch(lifecycle *self, place *fresh, code_executor_error *error)
     status =
         session_open(made.transport, made.keep_ptrace, self->cancel_fd, &fresh->session, error);
     if (status != CODE_EXECUTOR_OK) {
-        undo_launch(self, fresh->work_dir);
+        undo_launch(self, fresh->work_dir, true);
+        return status;
     }
-    return status;
+    return prepare(self, &context, fresh, error);
 }
 
 /* Ends a place's session and what the launcher made for it. No lock held. */

@@ -27,7 +27,7 @@
 
 typedef struct ticket {
     uint64_t id;                  /* of an execution; 0 for start and restart */
-    session_canceller *canceller; /* of an execution, or NULL */
+    session_canceller *canceller; /* of what it runs */
     bool cancelled;
     size_t users; /* threads that are cancelling it */
     struct ticket *previous;

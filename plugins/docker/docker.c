@@ -25,6 +25,7 @@
  *     container.h      one container: create, watch, start, kill, remove
  *     container_body.h what the engine is asked to make
  *     runner_volume.h  the runner, where every container finds it
+ *     init_command.h   what runs in it first
  *     image.h          pulling
  *     sweep.h labels.h what dead hosts left, and how it is known
  *     attach.h stream.h the wire
@@ -38,6 +39,7 @@
  */
 #include "docker.h"
 #include "config.h"
+#include "init_command.h"
 #include "json.h"
 #include "schema.h"
 #include <errno.h>
@@ -153,6 +155,19 @@ static int32_t docker_launch(void *state, const launch_context *context, launche
     return CODE_EXECUTOR_OK;
 }
 
+/* Once for each container. */
+static int32_t docker_prepare(void *state, const launch_context *context, session *over,
+                              const char *folder, session_canceller *canceller,
+                              code_executor_error *error)
+{
+    struct docker *docker = state;
+    int32_t status = CODE_EXECUTOR_OK;
+    if (!docker->prepared)
+        status = init_command_run(docker->config, context, over, folder, canceller, error);
+    docker->prepared = docker->prepared || status == CODE_EXECUTOR_OK;
+    return status;
+}
+
 /* ---- shut_down --------------------------------------------------------------------------------- */
 
 static void leave(struct docker *docker)
@@ -176,15 +191,26 @@ static int32_t end_container(struct docker *docker, bool lost, code_executor_err
                                       : status;
 }
 
+/* By the options; but a start that failed leaves nothing, whatever they say. */
+static int32_t end_or_leave(struct docker *docker, bool lost, code_executor_error *error)
+{
+    if (!docker->prepared)
+        return container_remove(&docker->container, error);
+    int32_t status = CODE_EXECUTOR_OK;
+    if (docker->stop_container)
+        status = end_container(docker, lost, error);
+    if (!docker->stop_container || !docker->auto_remove)
+        leave(docker);
+    return status;
+}
+
 static int32_t docker_shut_down(void *state, const launch_context *context, bool lost,
                                 code_executor_error *error)
 {
     struct docker *docker = state;
-    int32_t status = CODE_EXECUTOR_OK;
     (void)context;
-    if (docker->stop_container)
-        status = end_container(docker, lost, error);
-    if (!docker->stop_container || !docker->auto_remove || status != CODE_EXECUTOR_OK)
+    int32_t status = end_or_leave(docker, lost, error);
+    if (status != CODE_EXECUTOR_OK)
         leave(docker);
     container_let_go(&docker->container);
     engine_close(docker->engine);
@@ -242,6 +268,7 @@ static const commandline_launcher docker_launcher = {
     .default_work_dir = ".",
     .configure = docker_configure,
     .launch = docker_launch,
+    .prepare = docker_prepare,
     .shut_down = docker_shut_down,
     .describe = docker_describe,
     .destroy = docker_destroy,

@@ -31,6 +31,7 @@ struct docker {
     struct engine *engine;
     struct container container;
     bool keep_ptrace;
+    bool prepared; /* a launch has come to its end with this container: it may be left */
 
     /* The container of an earlier launch that was left where it is, by stop_container or auto_remove;
      * else empty. */

@@ -139,6 +139,10 @@
         },                                                                                         \
         "description": "Credentials for pulling the image."                                        \
     },                                                                                             \
+    "init_command": {                                                                              \
+        "type": ["string", "null"], "minLength": 1, "default": null,                               \
+        "description": "A shell command that is run in every new container before the first block, as in pip install -q numpy. It may take any time; when it fails, so does the start." \
+    },                                                                                             \
     "container_create": {                                                                          \
         "type": ["object", "null"], "default": {},                                                 \
         "description": "Members for the body of the engine's create request, merged into it last: objects member by member, everything else in place of what was there." \

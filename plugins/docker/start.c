@@ -321,6 +321,7 @@ static int32_t start_up(struct start *start, transport **opened, code_executor_e
     int32_t status = make_body(start, error);
     if (status == CODE_EXECUTOR_OK)
         status = deal_with_left(docker, opened, &up, error);
+    docker->prepared = up;
     if (status != CODE_EXECUTOR_OK || up)
         return status;
     status = choose_name(start, error);

@@ -4,6 +4,7 @@
  */
 #include "docker_support.h"
 #include "json.h"
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -177,6 +178,69 @@ static void bind_dir_is_bound_in_place_of_work_dir(void **state)
     docker->destroy(instance);
 }
 
+static void init_command_runs_once_before_the_first_block(void **state)
+{
+    (void)state;
+    code_executor_instance *instance =
+        make_instance("'env': {'A': 'b'}, 'init_command': 'echo $A >> /tmp/init; sleep 0.2'");
+    expect_output(instance, "cat /tmp/init", "b\n");
+    expect_output(instance, "cat /tmp/init", "b\n");
+    assert_int_equal(docker->restart(instance, NULL), CODE_EXECUTOR_OK);
+    expect_output(instance, "cat /tmp/init", "b\n");
+    docker->stop(instance, NULL);
+    expect_output(instance, "cat /tmp/init", "b\n");
+    docker->destroy(instance);
+}
+
+static void init_command_that_fails_fails_the_start(void **state)
+{
+    (void)state;
+    size_t before = container_count();
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    code_executor_instance *instance =
+        make_instance("'init_command': 'echo no such package >&2; exit 7'");
+    assert_int_equal(docker->start(instance, &error), CODE_EXECUTOR_UNAVAILABLE);
+    assert_non_null(strstr(error.message, "exit code 7"));
+    assert_non_null(strstr(error.message, "no such package"));
+    assert_int_equal(container_count(), before);
+    docker->destroy(instance);
+}
+
+static void container_of_a_failed_start_is_not_kept(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"'auto_remove': false", "'stop_container': false"};
+    for (size_t i = 0; i < 2; i++) {
+        size_t before = container_count();
+        code_executor_instance *instance =
+            make_instance("%s, 'init_command': 'test -e go'", options[i]);
+        assert_int_equal(docker->start(instance, NULL), CODE_EXECUTOR_UNAVAILABLE);
+        assert_int_equal(container_count(), before);
+        docker->destroy(instance);
+        assert_int_equal(container_count(), before);
+    }
+}
+
+static void *cancel_soon(void *instance)
+{
+    pause_ms(2000);
+    docker->cancel(instance, 0, NULL);
+    return NULL;
+}
+
+static void init_command_can_be_cancelled(void **state)
+{
+    (void)state;
+    size_t before = container_count();
+    pthread_t thread;
+    code_executor_instance *instance = make_instance("'init_command': 'sleep 1000'");
+    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, instance), 0);
+    assert_int_equal(docker->start(instance, NULL), CODE_EXECUTOR_CANCELLED);
+    pthread_join(thread, NULL);
+    assert_int_equal(container_count(), before);
+    docker->destroy(instance);
+}
+
 /* What the engine does not like comes back in its words, with the status of a wrong configuration. */
 static void options_that_the_engine_refuses_are_explained(void **state)
 {
@@ -221,6 +285,10 @@ int main(void)
         cmocka_unit_test(labels_are_on_the_container),
         cmocka_unit_test(ptrace_is_held_back_unless_asked_for),
         cmocka_unit_test(bind_dir_is_bound_in_place_of_work_dir),
+        cmocka_unit_test(init_command_runs_once_before_the_first_block),
+        cmocka_unit_test(init_command_that_fails_fails_the_start),
+        cmocka_unit_test(container_of_a_failed_start_is_not_kept),
+        cmocka_unit_test(init_command_can_be_cancelled),
         cmocka_unit_test(options_that_the_engine_refuses_are_explained),
     };
     return docker_test_main("docker_options", tests, sizeof tests / sizeof tests[0]);
