@@ -15,13 +15,39 @@
 
 /* clang-format off */
 #define CODE_EXECUTOR_LANGUAGES(LANGUAGE)                                                          \
-    LANGUAGE("python",     "py python3 py3")                                                       \
-    LANGUAGE("sh",         "shell")                                                                \
-    LANGUAGE("bash",       "")                                                                     \
-    LANGUAGE("pwsh",       "powershell ps ps1")                                                    \
-    LANGUAGE("javascript", "js")                                                                   \
-    LANGUAGE("html",       "htm")                                                                  \
-    LANGUAGE("css",        "")
+    LANGUAGE("python",      "py python3 py3")                                                      \
+    LANGUAGE("sh",          "shell")                                                               \
+    LANGUAGE("bash",        "")                                                                    \
+    LANGUAGE("zsh",         "")                                                                    \
+    LANGUAGE("console",     "shell-session sh-session bash-session shellsession terminal")         \
+    LANGUAGE("pwsh",        "powershell ps ps1")                                                   \
+    LANGUAGE("javascript",  "js node nodejs mjs cjs")                                              \
+    LANGUAGE("typescript",  "ts")                                                                  \
+    LANGUAGE("ruby",        "rb")                                                                  \
+    LANGUAGE("perl",        "pl")                                                                  \
+    LANGUAGE("php",         "")                                                                    \
+    LANGUAGE("lua",         "")                                                                    \
+    LANGUAGE("r",           "rscript")                                                             \
+    LANGUAGE("julia",       "jl")                                                                  \
+    LANGUAGE("go",          "golang")                                                              \
+    LANGUAGE("rust",        "rs")                                                                  \
+    LANGUAGE("c",           "")                                                                    \
+    LANGUAGE("c++",         "cpp cxx cc")                                                          \
+    LANGUAGE("java",        "")                                                                    \
+    LANGUAGE("kotlin",      "kt kts")                                                              \
+    LANGUAGE("c#",          "csharp cs")                                                           \
+    LANGUAGE("swift",       "")                                                                    \
+    LANGUAGE("scala",       "")                                                                    \
+    LANGUAGE("haskell",     "hs")                                                                  \
+    LANGUAGE("elixir",      "ex exs")                                                              \
+    LANGUAGE("awk",         "gawk")                                                                \
+    LANGUAGE("sql",         "sqlite sqlite3")                                                      \
+    LANGUAGE("html",        "htm")                                                                 \
+    LANGUAGE("css",         "")                                                                    \
+    LANGUAGE("json",        "")                                                                    \
+    LANGUAGE("yaml",        "yml")                                                                 \
+    LANGUAGE("markdown",    "md")                                                                  \
+    LANGUAGE("dockerfile",  "docker")
 /* clang-format on */
 
 #endif /* CODE_EXECUTOR_LANGUAGES_H */

@@ -4,6 +4,7 @@
  */
 #include "block_file.h"
 #include "file_name.h"
+#include "shell_session.h"
 #include "silence_pip.h"
 #include <openssl/evp.h>
 #include <stdint.h>
@@ -61,6 +62,20 @@ static bool convert_line_ends(block_file *file)
     return true;
 }
 
+/* Before everything else: what is left is a script like any other. */
+static bool strip_session(const language *known, block_file *file)
+{
+    char *changed;
+    size_t length;
+    if (!known->session)
+        return true;
+    if (!shell_session_strip(file->bytes, file->length, &changed, &length))
+        return false;
+    if (changed)
+        take(file, changed, length);
+    return true;
+}
+
 /* MD5, which only names the file; where the system's policy has none, as much of SHA-256. */
 static bool digest(const block_file *file, unsigned char value[EVP_MAX_MD_SIZE])
 {
@@ -91,7 +106,8 @@ int32_t block_file_begin(const language *known, const code_executor_block *block
 {
     *file = (block_file){.bytes = block->code, .length = block->code_length};
     *objection = NULL;
-    if (!silence(known, file) || (known->shell && !convert_line_ends(file)) ||
+    if (!strip_session(known, file) || !silence(known, file) ||
+        (known->shell && !convert_line_ends(file)) ||
         !file_name_read(known, file->bytes, file->length, &file->name, objection))
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a copy of the code");
     if (file->name || *objection)

@@ -103,7 +103,7 @@ int32_t config_assignments(json_object *config, const char *key, const char *con
     },                                                                                             \
     "execution_policies": {                                                                        \
         "type": ["object", "null"], "additionalProperties": {"type": "boolean"}, "default": {},    \
-        "description": "Languages by name or alias: true runs a block, false only saves it. Added to the defaults: shells and python run, javascript, html and css do not." \
+        "description": "Languages by name or alias: true runs a block, false only saves it. Added to the defaults: python and shells (sh, bash, console, pwsh) run, the others are only saved." \
     },                                                                                             \
     "env": {                                                                                       \
         "type": ["object", "null"], "additionalProperties": {"type": "string"}, "default": {},     \
@@ -114,7 +114,8 @@ int32_t config_assignments(json_object *config, const char *key, const char *con
         "description": "Environment variables of the code, name to value."                         \
     },                                                                                             \
     "languages": {                                                                                 \
-        "type": ["object", "null"],                                                                \
+        "type": ["object", "string", "null"], "pattern": "^all$",                                  \
+        "errorMessage": {"pattern": "languages is an object of languages, or the word \"all\": every language runs."}, \
         "propertyNames": {                                                                         \
             "pattern": "^[A-Za-z0-9+#._-]+$",                                                      \
             "errorMessage": {"pattern": "The name of a language is made of letters, digits and + # . _ -"} \
@@ -152,7 +153,7 @@ int32_t config_assignments(json_object *config, const char *key, const char *con
             }                                                                                      \
         },                                                                                         \
         "default": {},                                                                             \
-        "description": "Languages to add, or to change, by name. One with commands or steps runs unless execution_policies says otherwise." \
+        "description": "Languages to add, or to change, by name; one with commands or steps runs unless execution_policies says otherwise. Or the word all: every language runs for which there is a command." \
     },                                                                                             \
     "max_output_bytes": {                                                                          \
         "type": "integer", "minimum": 0, "default": 10485760,                                      \

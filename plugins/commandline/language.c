@@ -13,12 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAVED = 0, RUNS = 1, SHELL = 2 };
+enum { SAVED = 0, RUNS = 1, SHELL = 2, SESSION = 4 };
 
 /*
  * Names are joined with languages.h. Commands are words between single spaces; `|` stands before a
- * further candidate and `;` before a further step. Names of files without a name of their own end
- * in the name of the language, as they always have; only PowerShell runs nothing but .ps1.
+ * further candidate and `;` before a further step. A file without a name of its own ends in what its
+ * tools ask for; those that ask for nothing keep the name of the language, as they always have.
+ *
+ * An interpreter that confines scripts by itself (deno) is told not to: the executor is what confines,
+ * and a script must not do here what it cannot do there. Nothing asks questions, since nobody answers.
  */
 /* clang-format off */
 static const struct row {
@@ -28,14 +31,48 @@ static const struct row {
     unsigned flags;
     const char *commands;
 } rows[] = {
-    {"python",     "python",     "py pyw",     RUNS,         "python {file} | python3 {file}"},
-    {"sh",         "sh",         "sh",         RUNS | SHELL, "sh {file}"},
-    {"bash",       "bash",       "sh bash",    RUNS | SHELL, "bash {file}"},
-    {"pwsh",       "ps1",        "ps1",        RUNS | SHELL, "pwsh -NoLogo -NoProfile -NonInteractive -File {file} | "
-                                                             "powershell -NoLogo -NoProfile -NonInteractive -File {file}"},
-    {"javascript", "javascript", "js mjs cjs", SAVED,        "node {file}"},
-    {"html",       "html",       "html htm",   SAVED,        ""},
-    {"css",        "css",        "css",        SAVED,        ""},
+    {"python", "python", "py pyw", RUNS, "python {file} | python3 {file}"},
+    {"sh", "sh", "sh", RUNS | SHELL, "sh {file}"},
+    {"bash", "bash", "sh bash", RUNS | SHELL, "bash {file}"},
+    {"zsh", "zsh", "zsh", SHELL, "zsh -f {file}"},
+    {"console", "sh", "", RUNS | SHELL | SESSION, "sh {file}"},
+    {"pwsh", "ps1", "ps1", RUNS | SHELL,
+     "pwsh -NoLogo -NoProfile -NonInteractive -File {file} | "
+     "powershell -NoLogo -NoProfile -NonInteractive -File {file}"},
+    {"javascript", "javascript", "js mjs cjs", SAVED,
+     "node {file} | deno run --quiet --allow-all --ext=js {file} | "
+     "bun run --loader=.javascript:js {file}"},
+    {"typescript", "ts", "ts mts cts", SAVED,
+     "tsx {file} | deno run --quiet --allow-all {file} | bun run {file} | ts-node {file} | "
+     "node --experimental-strip-types --disable-warning=ExperimentalWarning {file}"},
+    {"ruby", "rb", "rb", SAVED, "ruby {file}"},
+    {"perl", "pl", "pl pm", SAVED, "perl {file}"},
+    {"php", "php", "php", SAVED, "php {file}"},
+    {"lua", "lua", "lua", SAVED, "lua {file} | lua5.4 {file} | lua5.3 {file} | luajit {file}"},
+    {"r", "R", "R r", SAVED, "Rscript --vanilla {file}"},
+    {"julia", "jl", "jl", SAVED, "julia --startup-file=no {file}"},
+    {"go", "go", "go", SAVED, "go run {file}"},
+    {"rust", "rs", "rs", SAVED, "rustc --edition=2021 -o {output} {file} ; {output}"},
+    {"c", "c", "c h", SAVED,
+     "cc -o {output} {file} -lm | gcc -o {output} {file} -lm | clang -o {output} {file} -lm ; "
+     "{output}"},
+    {"c++", "cpp", "cpp cc cxx hpp", SAVED,
+     "c++ -o {output} {file} | g++ -o {output} {file} | clang++ -o {output} {file} ; {output}"},
+    {"java", "java", "java", SAVED, "java {file}"},
+    {"kotlin", "kts", "kts kt", SAVED, "kotlin {file} | kotlinc -script {file}"},
+    {"c#", "csx", "csx cs", SAVED, "dotnet-script {file} | csi {file} | csharp {file}"},
+    {"swift", "swift", "swift", SAVED, "swift {file}"},
+    {"scala", "scala", "scala sc", SAVED, "scala-cli run --quiet {file} | scala {file}"},
+    {"haskell", "hs", "hs", SAVED, "runghc {file} | runhaskell {file}"},
+    {"elixir", "exs", "exs ex", SAVED, "elixir {file}"},
+    {"awk", "awk", "awk", SAVED, "awk -f {file} | gawk -f {file} | mawk -f {file}"},
+    {"sql", "sql", "sql", SAVED, "sqlite3 -batch -bail -init {file} :memory: .exit"},
+    {"html", "html", "html htm", SAVED, ""},
+    {"css", "css", "css", SAVED, ""},
+    {"json", "json", "json", SAVED, ""},
+    {"yaml", "yaml", "yaml yml", SAVED, ""},
+    {"markdown", "md", "md markdown", SAVED, ""},
+    {"dockerfile", "dockerfile", "dockerfile", SAVED, ""},
 };
 /* clang-format on */
 
@@ -162,6 +199,7 @@ static void set_from_row(struct arena *arena, language *known, const struct name
     known->extension = row->extension;
     known->runs = row->flags & RUNS;
     known->shell = row->flags & SHELL;
+    known->session = row->flags & SESSION;
     known->aliases = split_words(arena, names->aliases, &known->alias_count);
     known->name_extensions = split_words(arena, row->name_extensions, &known->name_extension_count);
     set_commands(arena, known, row->commands);
@@ -244,6 +282,7 @@ static int32_t apply_commands(struct arena *arena, language *known, json_object 
         copies[i] = copy_step(arena, commands ? commands : json_object_array_get_idx(steps, i));
     known->steps = copies;
     known->step_count = copies ? count : 0;
+    known->runs = true;
     return CODE_EXECUTOR_OK;
 }
 
@@ -296,15 +335,25 @@ static language *add_language(language_table *table, const char *name, json_obje
     language *known = &table->languages[table->count++];
     known->name = copy;
     known->extension = copy;
-    known->runs = config_value(entry, "commands") || config_value(entry, "steps");
     if (!config_value(entry, "extension"))
         known->name_extensions = split_words(&table->arena, copy, &known->name_extension_count);
     return known;
 }
 
+/* "all", the one string that the schema allows: whatever has a command runs. */
+static void run_all(language_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        table->languages[i].runs = table->languages[i].step_count > 0;
+}
+
 static int32_t apply_languages(language_table *table, json_object *languages,
                                code_executor_error *error)
 {
+    if (json_object_is_type(languages, json_type_string)) {
+        run_all(table);
+        return CODE_EXECUTOR_OK;
+    }
     json_object_object_foreach(languages, name, entry)
     {
         language *known = (language *)language_find(table, name);
@@ -365,7 +414,8 @@ static int32_t apply_policies(language_table *table, json_object *policies,
 static int32_t build(language_table *table, json_object *policies, json_object *languages,
                      code_executor_error *error)
 {
-    size_t more = languages ? (size_t)json_object_object_length(languages) : 0;
+    bool adds = json_object_is_type(languages, json_type_object);
+    size_t more = adds ? (size_t)json_object_object_length(languages) : 0;
     table->languages = arena_get_array(&table->arena, NAME_COUNT + more, sizeof(language));
     if (!table->languages)
         return CODE_EXECUTOR_OK;

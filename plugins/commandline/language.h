@@ -18,8 +18,9 @@
  *          "python": {"commands": [["pypy3", "{file}"]]}}
  *
  *     A name or alias that is known changes that language: a member that is not given stays as it
- *     was, and aliases are added. Any other name is a new language, and it runs if it has commands
- *     or steps.
+ *     was, and aliases are added. Any other name is a new language. One that is given commands or
+ *     steps runs.
+ *     "languages": "all"    instead of entries: whatever has a command runs
  *     "execution_policies"  language or alias to boolean, last
  */
 #ifndef CODE_EXECUTOR_LANGUAGE_H
@@ -51,8 +52,9 @@ typedef struct language {
     size_t name_extension_count;
     const language_step *steps; /* none: it cannot run, whatever the policy */
     size_t step_count;
-    bool runs;  /* the policy */
-    bool shell; /* CRLF becomes LF; pip as in a shell */
+    bool runs;    /* the policy */
+    bool shell;   /* CRLF becomes LF; pip as in a shell */
+    bool session; /* what was typed and what came out, of which only the former is run */
 } language;
 
 /*

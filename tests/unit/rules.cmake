@@ -4,6 +4,7 @@
 commandline_unit_test(config)
 commandline_unit_test(language)
 commandline_unit_test(silence_pip)
+commandline_unit_test(shell_session)
 commandline_unit_test(file_name)
 commandline_unit_test(workspace)
 commandline_unit_test(output)
