@@ -25,7 +25,17 @@ expect() {
     [ "$status" = "$expected_status" ] || fail "$* exited with $status instead of $expected_status"
 }
 
-printf '1. Text:\n\n   ```text\n   Hello\n   ```\n\n```other\nabc```\n```\n' >"$work/message.md"
+cat >"$work/message.md" <<'END'
+1. Text:
+
+   ```text
+   Hello
+   ```
+
+```other
+abc```
+```
+END
 sum='HELLO
 ABC```'
 routed='HELLO

@@ -26,7 +26,7 @@
 #include <cmocka.h>
 
 static uint64_t seed = 1;
-static long message_count = 30000;
+static long message_count = 10000;
 
 /* No link reference definitions: see shadow.h. */
 static const char *const pieces[] = {

@@ -3,12 +3,12 @@
 # libcode_executor_host, through its header; and, where a test needs to take hold of something within,
 # its sources built once more: with memory that ends on command and in windows of a few lines.
 function(host_unit_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LIBRARIES;DEFINITIONS")
+    cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LIBRARIES;DEFINITIONS;ARGUMENTS")
     add_executable(unit_${name} ${name}.c ${test_SOURCES})
     target_compile_definitions(unit_${name} PRIVATE ${test_DEFINITIONS})
     target_link_libraries(unit_${name} PRIVATE
         code_executor_options PkgConfig::CMOCKA ${test_LIBRARIES})
-    add_test(NAME unit.${name} COMMAND unit_${name})
+    add_test(NAME unit.${name} COMMAND unit_${name} ${test_ARGUMENTS})
 endfunction()
 
 add_library(host_with_test_memory STATIC ${CODE_EXECUTOR_HOST_SOURCES} host_memory.c)
@@ -27,7 +27,8 @@ host_unit_test(words LIBRARIES code_executor_host)
 host_unit_test(extract_cases LIBRARIES code_executor_host PkgConfig::JSON_C
     DEFINITIONS EXTRACT_CASES="${PROJECT_SOURCE_DIR}/tests/cases/extract")
 host_unit_test(extract_bytes LIBRARIES code_executor_host)
-host_unit_test(extract_size LIBRARIES code_executor_host)
+host_unit_test(extract_size LIBRARIES code_executor_host
+    ARGUMENTS $<IF:$<BOOL:${CODE_EXECUTOR_SANITIZE}>,5,50>)
 host_unit_test(extract_memory LIBRARIES host_with_test_memory)
 host_unit_test(extract_reading LIBRARIES host_with_test_memory)
 
