@@ -51,6 +51,11 @@ static bool begins_with(text_span text, const char *words)
     return text.length >= length && memcmp(text.bytes, words, length) == 0;
 }
 
+static bool is_word(text_span text, const char *word)
+{
+    return text.length == strlen(word) && begins_with(text, word);
+}
+
 static bool ends_with(text_span text, char byte)
 {
     return text.length > 0 && text.bytes[text.length - 1] == byte;
@@ -105,13 +110,10 @@ static text_span word_span(const char *word)
 /* "python3.11" to "python" and "dash" to "sh": an interpreter's file name to its language. */
 static text_span language_of_interpreter(text_span name)
 {
-    static const struct {
-        const char *interpreter, *language;
-    } others[] = {{"node", "javascript"}, {"nodejs", "javascript"}, {"dash", "sh"}, {"ash", "sh"}};
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        if (name.length == strlen(others[i].interpreter) &&
-            begins_with(name, others[i].interpreter)) {
-            return word_span(others[i].language);
+    static const char *const plain_shells[] = {"dash", "ash"};
+    for (size_t i = 0; i < sizeof(plain_shells) / sizeof(plain_shells[0]); i++) {
+        if (is_word(name, plain_shells[i])) {
+            return word_span("sh");
         }
     }
     text_span plain = name;
@@ -141,7 +143,7 @@ static text_span language_of_shebang(text_span line)
     text_span left = skip_space(skip(line, strlen("#!")));
     text_span word = first_word(left, "");
     text_span name = file_name(word);
-    bool is_env = name.length == 3 && begins_with(name, "env");
+    bool is_env = is_word(name, "env");
     while (is_env) {
         left = skip_space(skip(left, word.length));
         word = first_word(left, "");
@@ -169,7 +171,7 @@ static bool is_shell_command(text_span line)
     text_span word = first_word(line, "");
     text_span behind = skip_space(skip(line, word.length));
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (word.length == strlen(commands[i]) && begins_with(word, commands[i])) {
+        if (is_word(word, commands[i])) {
             return !begins_with(behind, "=") && !begins_with(behind, "(");
         }
     }
