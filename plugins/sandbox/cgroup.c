@@ -191,6 +191,24 @@ int cgroup_join(const cgroup *group, long pid)
     return errnum;
 }
 
+bool cgroup_ran_out_of_memory(const cgroup *group)
+{
+    const struct cgroup_folder *folder = group->of[CGROUP_MEMORY];
+    char text[1024];
+    char *path =
+        folder ? join(folder->path, folder->version == 2 ? "memory.events" : "memory.oom_control")
+               : NULL;
+    int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    free(path);
+    if (file < 0)
+        return false;
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    text[length > 0 ? length : 0] = '\0';
+    const char *count = strstr(text, "oom_kill ");
+    return count && strtoul(count + strlen("oom_kill "), NULL, 10) > 0;
+}
+
 /* The kernel takes a moment to let go of a group after its last process. */
 static bool remove_folder(const char *path)
 {

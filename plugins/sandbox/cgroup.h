@@ -62,6 +62,9 @@ int cgroup_set(const cgroup *group, enum cgroup_controller controller, const cha
  * is in the middle of a fork. */
 int cgroup_join(const cgroup *group, long pid);
 
+/* Whether the kernel has killed anything in it for want of memory. */
+bool cgroup_ran_out_of_memory(const cgroup *group);
+
 /* Removes it, once nothing runs in it any more, and frees what CGROUP holds. False: something did not
  * go; the next maker will try again. */
 bool cgroup_remove(cgroup *group);

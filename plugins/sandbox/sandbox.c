@@ -366,12 +366,14 @@ static void explain(void *state, code_executor_error *error)
 {
     sandbox *self = state;
     char words[512];
-    bool ended = helper_process_wait(&self->bubblewrap, 1000);
+    const char *fate = "the sandbox closed the connection";
+    if (helper_process_wait(&self->bubblewrap, 1000))
+        fate = "the sandbox has ended: its first process was killed";
+    if (cgroup_ran_out_of_memory(&self->group))
+        fate =
+            "the sandbox ran out of the memory that it may use, and its first process was killed";
     helper_process_words(&self->bubblewrap, words, sizeof words);
-    error_set(error, CODE_EXECUTOR_LOST, "the sandbox %s%s%s",
-              ended ? "has ended: its first process was killed, or the memory limit hit it"
-                    : "closed the connection",
-              *words ? "; last words: " : "", words);
+    error_set(error, CODE_EXECUTOR_LOST, "%s%s%s", fate, *words ? "; last words: " : "", words);
 }
 
 static int32_t start(sandbox *self, const launch_context *context, struct ends *ends,
