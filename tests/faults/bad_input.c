@@ -132,6 +132,19 @@ static void a_plugin_of_version_two(void **state)
     assert_plugin_refused(BROKEN_PLUGIN_FOLDER "/version_two.so", "2");
 }
 
+static void broken_plugins_are_listed_with_what_is_wrong(void **state)
+{
+    (void)state;
+    struct demo_result result;
+    demo_run(&(struct demo_call){.arguments = {"plugins"}, .plugin_path = BROKEN_PLUGIN_FOLDER},
+             &result);
+    assert_int_equal(result.status, 0);
+    assert_non_null(strstr(result.output, "no_entry: "));
+    assert_non_null(strstr(result.output, "version_two: "));
+    assert_non_null(strstr(result.output, "local "));
+    demo_result_free(&result);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Messages
  * --------------------------------------------------------------------------------------------- */
@@ -304,6 +317,7 @@ int main(void)
         cmocka_unit_test(a_plugin_that_is_a_text_file),
         cmocka_unit_test(a_library_without_the_entry_symbol),
         cmocka_unit_test(a_plugin_of_version_two),
+        cmocka_unit_test(broken_plugins_are_listed_with_what_is_wrong),
         cmocka_unit_test(a_message_of_50_megabytes_runs),
         cmocka_unit_test(a_block_of_50_megabytes_is_extracted_whole),
         cmocka_unit_test(a_hundred_thousand_blocks_are_extracted),

@@ -35,6 +35,7 @@ static double start_seconds;       /* how long a run of nothing takes */
 
 struct run {
     json_object *one;
+    double slack; /* seconds more than the case gives */
     struct demo_result demo;
     json_object *document;
     char *gone; /* the command line of no_process_left, made unique */
@@ -135,10 +136,13 @@ static void run_case(struct run *run)
 {
     char *message = write_message(run);
     char *config = write_config(run->one);
-    const char *timeout = text_of(run->one, "timeout");
+    json_object *given = NULL;
+    char timeout[32];
+    bool timed = json_object_object_get_ex(run->one, "timeout", &given);
+    snprintf(timeout, sizeof timeout, "%g", json_object_get_double(given) + run->slack);
     const struct demo_call call = {
         .arguments = {"run", "--json", "--quiet", "-e", executor, "-c", config, "-",
-                      timeout == NULL ? NULL : "--timeout", timeout},
+                      timed ? "--timeout" : NULL, timeout},
         .input = message,
     };
     demo_run(&call, &run->demo);
@@ -210,7 +214,8 @@ static bool check_code_file(const struct run *run, json_object *expected)
 
 static bool check_seconds(const struct run *run, json_object *expected)
 {
-    return run->demo.seconds - start_seconds <= json_object_get_double(expected) * PATIENCE;
+    double most = json_object_get_double(expected) * PATIENCE + run->slack;
+    return run->demo.seconds - start_seconds <= most;
 }
 
 static bool check_no_process_left(const struct run *run, json_object *expected)
@@ -255,12 +260,13 @@ static bool check_key(const struct run *run, const char *key, json_object *expec
     return false;
 }
 
-static void comes_out_as_expected(void **state)
+/* Runs a case; says what came out otherwise than it should. */
+static bool comes_out(json_object *one, double slack)
 {
-    struct run run = {.one = *state};
+    struct run run = {.one = one, .slack = slack};
     run_case(&run);
     bool fine = run.document != NULL;
-    json_object_object_foreach(run.one, key, expected)
+    json_object_object_foreach(one, key, expected)
     {
         if (fine && !check_key(&run, key, expected)) {
             print_error("%s: expected %s\n", key, json_object_to_json_string(expected));
@@ -272,7 +278,21 @@ static void comes_out_as_expected(void **state)
                     run.demo.seconds, run.demo.output, run.demo.words);
     }
     end_case(&run);
-    assert_true(fine);
+    return fine;
+}
+
+static void comes_out_as_expected(void **state)
+{
+    enum { SLACK = 4 };
+    json_object *one = *state;
+    if (comes_out(one, 0)) {
+        return;
+    }
+    /* What a case does before its time is up takes longer on a machine that is busy. */
+    json_object *timeout = NULL;
+    assert_true(json_object_object_get_ex(one, "timeout", &timeout));
+    print_message("once more, with more time\n");
+    assert_true(comes_out(one, SLACK));
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -125,6 +125,8 @@ static void become_host_demo(const char *const *arguments, int input, int output
     _exit(99);
 }
 
+static const char *plugin_path; /* of the call that is being made, or NULL */
+
 /* The machine may export what hides faults, or what changes what is said. */
 static void clear_environment(void)
 {
@@ -136,7 +138,7 @@ static void clear_environment(void)
     setenv("LANG", "C.UTF-8", 1);
     setenv("TMPDIR", demo_folder(), 1);
     setenv("XDG_STATE_HOME", demo_folder(), 1);
-    setenv("CODE_EXECUTOR_PLUGIN_PATH", TEST_PLUGIN_FOLDER, 1);
+    setenv("CODE_EXECUTOR_PLUGIN_PATH", plugin_path == NULL ? TEST_PLUGIN_FOLDER : plugin_path, 1);
 }
 
 pid_t demo_start(const char *const *arguments, int input, int output, int words)
@@ -315,6 +317,7 @@ void demo_run(const struct demo_call *call, struct demo_result *result)
         make_pipe(output);
     }
     make_pipe(words);
+    plugin_path = call->plugin_path;
     double begun = demo_now();
     struct exchange exchange = {
         .call = call, .result = result, .input = input[1], .output = output[0], .words = words[0]};

@@ -19,6 +19,7 @@ struct demo_call {
     const char *input;         /* what stands on stdin; NULL: /dev/null */
     size_t input_length;       /* 0: that of the text */
     const char *output_path;   /* stdout goes to this file instead */
+    const char *plugin_path;   /* instead of the folder of the tests' plugins */
     int drop_output_after;     /* closes the reading end of stdout after so many bytes; 0: never */
     int signal_after_output;   /* sent once, as soon as stdout has anything; 0: none */
 };
