@@ -98,7 +98,10 @@ void client_load(void)
 
 void client_unload(void)
 {
-    dlclose(host.library);
+    if (host.library) {
+        dlclose(host.library);
+    }
+    host.library = NULL;
     host.table = NULL;
 }
 
