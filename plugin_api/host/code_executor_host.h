@@ -134,9 +134,9 @@ typedef struct code_executor_extraction {
 
 /*
  * Takes the fenced code blocks out of LENGTH bytes of Markdown, read as CommonMark reads it, with
- * these rules on top: indentation that all lines share (4 columns at least) is removed first; where a
- * fence opened inside a block of the same length would leave a fence open at the end, and reading the
- * two as nested would not, they are nested; lists and quotes that nest more than 64 columns deep are
+ * these rules on top: indentation that all lines share (4 columns at least) is removed first; where
+ * fences with an info string inside a block of no more length than theirs leave a fence open, and
+ * reading them as nested leaves none, they are nested; lists and quotes beyond column 64 are
  * text. Indented code is no block. Lines may end in CRLF, which becomes LF; other bytes of code are
  * kept, NUL, a lone CR and what is not UTF-8 included. What remains of a tab that stands half in the
  * prefix of a list or quote becomes spaces.
