@@ -27,8 +27,11 @@ host_unit_test(words LIBRARIES code_executor_host)
 host_unit_test(extract_cases LIBRARIES code_executor_host PkgConfig::JSON_C
     DEFINITIONS EXTRACT_CASES="${PROJECT_SOURCE_DIR}/tests/cases/extract")
 host_unit_test(extract_bytes LIBRARIES code_executor_host)
-host_unit_test(extract_size LIBRARIES code_executor_host
-    ARGUMENTS $<IF:$<BOOL:${CODE_EXECUTOR_SANITIZE}>,5,50>)
+set(megabytes 50)
+if(CODE_EXECUTOR_SANITIZE)
+    set(megabytes 5)
+endif()
+host_unit_test(extract_size LIBRARIES code_executor_host ARGUMENTS ${megabytes})
 host_unit_test(extract_memory LIBRARIES host_with_test_memory)
 host_unit_test(extract_reading LIBRARIES host_with_test_memory)
 
