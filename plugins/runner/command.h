@@ -15,7 +15,6 @@ struct command {
     const char *folder;
     char **environment;
     char ***candidates;
-    bool keep_ptrace;
 };
 
 /* How far a start came. */

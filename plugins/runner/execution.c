@@ -121,6 +121,7 @@ static void free_execution(struct execution *execution)
 static void finish(struct execution *execution)
 {
     outcome_send(execution->number, &execution->report);
+    connection_flush();
     execution->number = 0;
     execution->phase = BACKGROUND;
     in_flight--;
@@ -254,7 +255,6 @@ const char *execution_spawn(const struct request *request)
     struct execution *execution = find_execution(request->header.execution);
     if (execution && execution->phase != GATHERING)
         return "SPAWN for an execution that is running";
-    uint64_t memory_kills = memory_events_kills();
     bool has_input = execution;
     if (!has_input && in_flight < EXECUTIONS_MAX)
         execution = take_spare(request);
@@ -264,7 +264,8 @@ const char *execution_spawn(const struct request *request)
         return "no memory for an execution";
     execution->credit = spawn->credit;
     execution->started = now_ns();
-    execution->memory_kills = memory_kills;
+    execution->memory_kills =
+        memory_events_kills(); /* it takes longer than this to eat all memory */
     if (spawn->timeout_ms != 0)
         execution->overdue =
             moment_after((uint64_t)spawn->timeout_ms + spawn->grace_ms + OVERDUE_MS);

@@ -97,7 +97,7 @@ void guard_runner(void)
     /*
      * Attack: code with our user id opens /proc/PID/fd/1 and writes an EXIT frame of its own making, or
      * changes our memory through ptrace, /proc/PID/mem, process_vm_writev, pidfd_getfd. All of these
-     * ask whether the process is dumpable; only CAP_SYS_PTRACE gets past it (see guard_command).
+     * ask whether the process is dumpable; only CAP_SYS_PTRACE gets past it (see guard_supervisor).
      */
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     /* What a killed supervisor leaves behind falls to us, and is known to be ours to kill. */
@@ -128,14 +128,18 @@ static void drop_ptrace(void)
     (void)syscall(SYS_capset, &header, sets);
 }
 
-void guard_command(bool keep_ptrace)
+void guard_supervisor(bool keep_ptrace)
 {
-    if (command_oom_preference[0] != '\0')
-        (void)write_oom_preference(command_oom_preference);
     if (descriptors_raised)
         (void)setrlimit(RLIMIT_NOFILE, &command_descriptors);
     if (!keep_ptrace)
         drop_ptrace();
+}
+
+void guard_command(void)
+{
+    if (command_oom_preference[0] != '\0')
+        (void)write_oom_preference(command_oom_preference);
     sigset_t none;
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);

@@ -12,10 +12,14 @@
 void guard_runner(void);
 
 /*
- * In the process that is about to become a command: gives back what guard_runner took (signal mask,
- * limits, the kernel's preference), and takes the means to look into the runner.
+ * In a supervisor, before it starts anything: what a command inherits from it. Takes the means to look
+ * into the runner, unless KEEP_PTRACE, and gives back the limits that guard_runner raised.
  */
-void guard_command(bool keep_ptrace);
+void guard_supervisor(bool keep_ptrace);
+
+/* In the process that is about to become a command: gives back what only that process may have again,
+ * the signal mask and the kernel's preference. */
+void guard_command(void);
 
 /* Closes every descriptor but the COUNT ones of KEEP, which is sorted by this. */
 void guard_close_others(int *keep, size_t count);

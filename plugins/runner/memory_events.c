@@ -2,10 +2,10 @@
 /*
  * memory_events.c: see memory_events.h.
  *
- * Inside a container the mounted cgroupfs shows the container's own cgroup at its root, whatever
- * /proc/self/cgroup says; outside, and with the host's view, it is at the path told there. Both are
- * tried, for both versions of cgroups; the sum of what is found only grows, which is all that matters.
- * The files stay open: a read from the beginning makes the kernel write them anew.
+ * Our cgroup is at the path that /proc/self/cgroup tells; only in a container, whose cgroupfs shows the
+ * container's own cgroup at its root whatever is told there, that path may lead nowhere, and the root is
+ * ours. Both versions of cgroups are tried; the sum of what is found only grows, which is all that
+ * matters. The files stay open: a read from the beginning makes the kernel write them anew.
  */
 #include "memory_events.h"
 #include <fcntl.h>
@@ -31,15 +31,16 @@ static const struct {
     {"/sys/fs/cgroup/memory", "memory", "memory.oom_control"},
 };
 
-static void open_counter(const char *mount, const char *path, const char *file)
+static bool open_counter(const char *mount, const char *path, const char *file)
 {
     char name[PATH_MAX];
     int length = snprintf(name, sizeof name, "%s%s/%s", mount, path, file);
     if (length <= 0 || (size_t)length >= sizeof name || counter_count == COUNTERS_MAX)
-        return;
+        return false;
     int descriptor = open(name, O_RDONLY | O_CLOEXEC);
     if (descriptor >= 0)
         counters[counter_count++] = descriptor;
+    return descriptor >= 0;
 }
 
 /* Whether LIST, names between commas, holds NAME. */
@@ -81,9 +82,9 @@ void memory_events_open(void)
 {
     for (size_t i = 0; i < sizeof hierarchies / sizeof hierarchies[0]; i++) {
         char path[PATH_MAX];
-        open_counter(hierarchies[i].mount, "", hierarchies[i].file);
-        if (own_path(hierarchies[i].controller, path) && strcmp(path, "/") != 0)
-            open_counter(hierarchies[i].mount, path, hierarchies[i].file);
+        if (!own_path(hierarchies[i].controller, path) ||
+            !open_counter(hierarchies[i].mount, path, hierarchies[i].file))
+            open_counter(hierarchies[i].mount, "", hierarchies[i].file);
     }
 }
 

@@ -247,14 +247,13 @@ _Noreturn static void start_failed(const struct command_start *start)
     _exit(0);
 }
 
-static void start_command(const struct supervisor_setup *setup, const struct spawn_request *spawn)
+static void start_command(const struct spawn_request *spawn)
 {
     struct command command = {
         .folder = spawn->folder,
         .environment =
             environment_build(environ, spawn->environment_defaults, spawn->environment_additions),
         .candidates = spawn->candidates,
-        .keep_ptrace = setup->keep_ptrace,
     };
     struct command_start start = {.error = ENOMEM, .candidate = CANDIDATE_NONE};
     self.started = now_ns();
@@ -320,6 +319,7 @@ _Noreturn void supervisor_main(const struct supervisor_setup *setup,
     /* What loses its parent becomes our child, not the runner's; a fork does not inherit this. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     arrange_descriptors(setup);
+    guard_supervisor(setup->keep_ptrace);
     if (!watch_children()) {
         struct command_start start = {.error = errno, .candidate = CANDIDATE_NONE};
         start_failed(&start);
@@ -327,7 +327,7 @@ _Noreturn void supervisor_main(const struct supervisor_setup *setup,
     struct request request;
     if (!spawn)
         spawn = await_command(&request);
-    start_command(setup, spawn);
+    start_command(spawn);
     for (int number = 0; number <= 2; number++)
         close(number);
     supervise();
