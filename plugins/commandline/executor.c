@@ -15,9 +15,9 @@
 #include "config.h"
 #include "language_list.h"
 #include "lifecycle.h"
+#include "plugin_folder.h"
 #include "request_check.h"
 #include "run.h"
-#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -81,24 +81,10 @@ void launch_progress(const launch_context *context, const char *what, uint64_t d
  * create and destroy
  * --------------------------------------------------------------------------------------------- */
 
-/* The runner lies beside the file that this code is in: the plugin, or a program that links it. */
 static int32_t find_runner(char **path, code_executor_error *error)
 {
-    Dl_info info;
-    char *self = NULL;
-    if (dladdr((const void *)(uintptr_t)&commandline_create, &info) != 0 && info.dli_fname) {
-        self = realpath(info.dli_fname, NULL);
-    }
-    if (!self) {
-        self = realpath("/proc/self/exe", NULL);
-    }
-    char *slash = self ? strrchr(self, '/') : NULL;
-    if (slash) {
-        *slash = '\0';
-    }
-    int length = slash ? asprintf(path, "%s/runner", self) : -1;
-    free(self);
-    if (length < 0) {
+    const char *folder = plugin_folder();
+    if (!folder || asprintf(path, "%s/runner", folder) < 0) {
         *path = NULL;
         return error_set(error, CODE_EXECUTOR_IO,
                          "cannot find the folder of the plugin, where its runner is");

@@ -24,3 +24,12 @@ foreach(program lifecycle requests manners)
     code_executor_abi_program(${program})
     code_executor_abi_test(integration ${program} local)
 endforeach()
+
+code_executor_abi_program(execute_cases)
+target_link_libraries(abi_execute_cases PRIVATE PkgConfig::JSON_C)
+target_compile_definitions(abi_execute_cases PRIVATE
+    CODE_EXECUTOR_TEST_CASES="${PROJECT_SOURCE_DIR}/tests/cases/execute/cases.json")
+code_executor_abi_test(integration execute_cases local)
+
+code_executor_abi_program(local)
+add_test(NAME integration.local COMMAND abi_local local)
