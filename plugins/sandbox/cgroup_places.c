@@ -177,7 +177,7 @@ static bool file_has(const char *folder, const char *file, const char *word)
     return has_word(text, " \n", word);
 }
 
-/* Makes FOLDER hand CONTROLLER down. The kernel refuses where FOLDER has processes of its own. */
+/* Makes FOLDER hand CONTROLLER down. */
 static bool hand_down(const char *folder, const char *controller)
 {
     char path[PATH_MAX];
@@ -192,6 +192,30 @@ static bool hand_down(const char *folder, const char *controller)
     bool written = write(descriptor, text, (size_t)length) == length;
     close(descriptor);
     return written;
+}
+
+/*
+ * Whether a group can be made in FOLDER that takes processes. It cannot where FOLDER has some of its own,
+ * though the kernel hands cpu and pids down even there: what is made there is of no use, and FOLDER's
+ * processes, the host's, are in a group of another kind from then on. The top of the whole tree is exempt;
+ * it is the one without a type.
+ */
+static bool takes_groups(const char *folder)
+{
+    char path[PATH_MAX];
+    char text[16];
+    if (!may_write(folder, ".") || !may_write(folder, "cgroup.procs"))
+        return false;
+    (void)snprintf(path, sizeof path, "%s/cgroup.type", folder);
+    if (access(path, F_OK) != 0)
+        return true;
+    (void)snprintf(path, sizeof path, "%s/cgroup.procs", folder);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return false;
+    ssize_t length = read(descriptor, text, sizeof text);
+    close(descriptor);
+    return length == 0;
 }
 
 /* How many of the WANTED controllers a group beneath FOLDER would have. */
@@ -218,9 +242,7 @@ static bool climb(char *own, const char *top, const bool wanted[CGROUP_CONTROLLE
     size_t best_length = 0;
     char *path = strdup(own);
     while (path) {
-        int count = may_write(path, "cgroup.procs") && may_write(path, ".")
-                        ? count_handed_down(path, wanted, enable)
-                        : 0;
+        int count = takes_groups(path) ? count_handed_down(path, wanted, enable) : 0;
         if (count > best) {
             best = count;
             best_length = strlen(path);

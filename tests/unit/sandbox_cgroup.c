@@ -55,18 +55,23 @@ static void put_file(const char *path, const char *text)
     close(file);
 }
 
-/* A folder beneath the root, with the files of a version 2 group. */
+static void put_in_group(const char *name, const char *file, const char *text)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s/%s", root, name, file);
+    put_file(path, text);
+}
+
+/* A folder beneath the root, with the files of a version 2 group without processes. */
 static void put_group(const char *name, const char *available, const char *handed_down)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", root, name);
     assert_int_equal(mkdir(path, 0755), 0);
-    snprintf(path, sizeof path, "%s/%s/cgroup.procs", root, name);
-    put_file(path, "");
-    snprintf(path, sizeof path, "%s/%s/cgroup.controllers", root, name);
-    put_file(path, available);
-    snprintf(path, sizeof path, "%s/%s/cgroup.subtree_control", root, name);
-    put_file(path, handed_down);
+    put_in_group(name, "cgroup.procs", "");
+    put_in_group(name, "cgroup.type", "domain\n");
+    put_in_group(name, "cgroup.controllers", available);
+    put_in_group(name, "cgroup.subtree_control", handed_down);
 }
 
 /* A line of mountinfo: PART of a tree at a folder beneath the root. */
@@ -183,6 +188,32 @@ static void a_controller_is_handed_down_only_where_that_is_allowed(void **state)
     assert_true(read(file, text, sizeof text - 1) > 0);
     close(file);
     assert_string_equal(text, "+memory");
+    cgroup_places_free(&places);
+}
+
+/* The kernel would hand pids down there, and make the group of the host another one. */
+static void a_group_with_processes_is_passed_over(void **state)
+{
+    (void)state;
+    put_group("unified", "pids", "");
+    put_in_group("unified", "cgroup.procs", "1\n");
+    put_system(mount_line("/", "unified", "cgroup2", ""), "", "0::/\n");
+    cgroup_places places = find(false, false, true, true);
+    assert_null(places.of[CGROUP_PIDS].folder);
+    cgroup_places_free(&places);
+}
+
+static void the_top_of_the_tree_may_have_processes(void **state)
+{
+    (void)state;
+    put_group("unified", "pids", "pids");
+    put_in_group("unified", "cgroup.procs", "1\n");
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/unified/cgroup.type", root);
+    assert_int_equal(unlink(path), 0);
+    put_system(mount_line("/", "unified", "cgroup2", ""), "", "0::/\n");
+    cgroup_places places = find(false, false, true, false);
+    assert_place(&places, CGROUP_PIDS, 2, "unified");
     cgroup_places_free(&places);
 }
 
@@ -312,6 +343,8 @@ int main(void)
         FIXTURE(a_group_that_is_not_visible_is_none),
         FIXTURE(version_2_is_found_at_the_nearest_that_hands_down),
         FIXTURE(a_controller_is_handed_down_only_where_that_is_allowed),
+        FIXTURE(a_group_with_processes_is_passed_over),
+        FIXTURE(the_top_of_the_tree_may_have_processes),
         FIXTURE(a_folder_that_takes_no_process_is_passed_over),
         FIXTURE(of_both_versions_each_controller_is_taken_where_it_is),
         FIXTURE(names_with_blanks_are_read),
