@@ -38,9 +38,9 @@ struct input {
     struct bytes waiting; /* read from stdin; consumed up to used */
     size_t used;
     bool gone;
+    bool brackets;             /* the terminal is asked to bracket pastes */
     enum input_event ended_by; /* why read_character answered -1 */
     struct bytes paste;        /* INPUT_PASTE's lines */
-    struct bytes insert;       /* to be put into the next line that is edited */
     struct bytes prompt;
     EditLine *editor;
     History *history;
@@ -234,6 +234,27 @@ static bool append_edited(const struct input *input, struct bytes *to)
     return bytes_append(to, line->buffer, (size_t)(line->lastchar - line->buffer));
 }
 
+/* Lets TEXT be read next, as if it were typed, without what would command the editor. */
+static bool type_first(struct input *input, const char *text, size_t length)
+{
+    struct bytes front = {0};
+    bool whole = true;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        if (byte == '\t' || (byte >= 0x20 && byte != 0x7f)) {
+            whole = whole && bytes_append(&front, &text[i], 1);
+        }
+    }
+    if (!whole || !bytes_append(&front, waiting_text(input), waiting_length(input))) {
+        bytes_free(&front);
+        return false;
+    }
+    bytes_free(&input->waiting);
+    input->waiting = front;
+    input->used = 0;
+    return true;
+}
+
 /*
  * Takes a paste. One line goes into the line that is being edited: true. Several end it: they and
  * what was typed before them become input->paste, what follows the last newline waits for the next
@@ -253,19 +274,16 @@ static bool take_paste(struct input *input)
         length--;
     }
     if (length == 0 || memchr(pasted.data, '\n', length) == NULL) {
-        if (length > 0) {
-            pasted.data[length] = '\0';
-            el_insertstr(input->editor, pasted.data);
-            el_set(input->editor, EL_REFRESH);
-        }
-        return true;
+        bool kept = type_first(input, bytes_text(&pasted), length);
+        input->ended_by = kept ? input->ended_by : INPUT_GONE;
+        return kept;
     }
     const char *last = memrchr(pasted.data, '\n', pasted.length);
     size_t lines = (size_t)(last - pasted.data) + 1;
     input->paste.length = 0;
     bool kept = append_edited(input, &input->paste) &&
                 bytes_append(&input->paste, pasted.data, lines) &&
-                bytes_append(&input->insert, last + 1, pasted.length - lines);
+                type_first(input, last + 1, pasted.length - lines);
     input->ended_by = kept ? INPUT_PASTE : INPUT_GONE;
     return false;
 }
@@ -273,15 +291,6 @@ static bool take_paste(struct input *input)
 /* ------------------------------------------------------------------------------------------------
  * Characters for libedit
  * --------------------------------------------------------------------------------------------- */
-
-static void insert_rest_of_paste(struct input *input)
-{
-    if (input->insert.length > 0) {
-        el_insertstr(input->editor, input->insert.data);
-        el_set(input->editor, EL_REFRESH);
-        input->insert.length = 0;
-    }
-}
 
 /* Takes one character of UTF-8; what is none is dropped. */
 static bool take_character(struct input *input, wchar_t *character)
@@ -296,11 +305,22 @@ static bool take_character(struct input *input, wchar_t *character)
     return taken == sequence && sequence > 0 && *character != L'\0';
 }
 
+/* Asks the terminal to say where a paste begins and ends. Only while libedit has the terminal: so
+ * whoever sees it asked also knows that what they type next is edited. */
+static void bracket_pastes(struct input *input, bool on)
+{
+    const char *kind = getenv("TERM");
+    if (on != input->brackets && kind != NULL && strcmp(kind, "dumb") != 0) {
+        say_control(on ? "\033[?2004h" : "\033[?2004l");
+        input->brackets = on;
+    }
+}
+
 static int read_character(EditLine *editor, wchar_t *character)
 {
     struct input *input = NULL;
     el_get(editor, EL_CLIENTDATA, &input);
-    insert_rest_of_paste(input);
+    bracket_pastes(input, true);
     for (;;) {
         if (waiting_length(input) == 0) {
             enum fill_result result = fill(input, -1);
@@ -454,7 +474,6 @@ void input_close(struct input *input)
     free(input->history_path);
     bytes_free(&input->waiting);
     bytes_free(&input->paste);
-    bytes_free(&input->insert);
     bytes_free(&input->prompt);
     free(input);
 }
@@ -500,21 +519,12 @@ static enum input_event next_plain(struct input *input, struct bytes *text)
     }
 }
 
-static void bracket_pastes(bool on)
-{
-    const char *kind = getenv("TERM");
-    if (kind != NULL && strcmp(kind, "dumb") != 0) {
-        say_control(on ? "\033[?2004h" : "\033[?2004l");
-    }
-}
-
 static enum input_event next_edited(struct input *input, struct bytes *text)
 {
     int length = 0;
     input->ended_by = INPUT_END;
-    bracket_pastes(true);
     const char *line = el_gets(input->editor, &length);
-    bracket_pastes(false);
+    bracket_pastes(input, false);
     if (line != NULL && length > 0) {
         size_t kept = (size_t)length - (line[length - 1] == '\n');
         return bytes_append(text, line, kept) ? INPUT_LINE : INPUT_GONE;

@@ -107,7 +107,7 @@ static void type(struct talk *talk, const char *text)
     assert_int_equal(write(talk->terminal, text, strlen(text)), strlen(text));
 }
 
-/* A prompt is there when the terminal is told to bracket pastes. */
+/* The prompt is there, and lines are edited, when the terminal is told to bracket pastes. */
 static void expect_prompt(struct talk *talk)
 {
     if (!talk->at_prompt) {
@@ -149,6 +149,35 @@ static void a_pasted_message_is_shown_confirmed_and_run(void **state)
     type(talk, "y" ENTER);
     expect(talk, "it ran\r\n");
     expect(talk, "[1] ok, ");
+    quit(talk);
+}
+
+static void one_pasted_line_is_edited(void **state)
+{
+    (void)state;
+    struct talk *talk = begin();
+    expect_prompt(talk);
+    type(talk, PASTE(":hel\033[5~p\r"));
+    expect(talk, ":hel[5~p");
+    type(talk, "\b\b\b\bp" ENTER);
+    expect(talk, ":restart");
+    quit(talk);
+}
+
+static void what_is_pasted_behind_the_last_line_is_edited(void **state)
+{
+    (void)state;
+    struct talk *talk = begin();
+    expect_prompt(talk);
+    type(talk, PASTE("```echo\rprint whole\r```"));
+    expect(talk, "still open");
+    expect_prompt(talk);
+    type(talk, ENTER);
+    expect_prompt(talk);
+    type(talk, ENTER);
+    expect(talk, QUESTION);
+    type(talk, "y" ENTER);
+    expect(talk, "whole\r\n");
     quit(talk);
 }
 
@@ -461,6 +490,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pasted_message_is_shown_confirmed_and_run),
+        cmocka_unit_test(one_pasted_line_is_edited),
+        cmocka_unit_test(what_is_pasted_behind_the_last_line_is_edited),
         cmocka_unit_test(a_typed_message_ends_with_an_empty_line_outside_of_its_fence),
         cmocka_unit_test(no_runs_nothing),
         cmocka_unit_test(a_number_runs_that_block_alone),
