@@ -67,7 +67,8 @@ static bool strip_session(const language *known, block_file *file)
 {
     char *changed;
     size_t length;
-    if (!known->session)
+    bool begins = known->shell && shell_session_begins(file->bytes, file->length);
+    if (!known->session && !begins)
         return true;
     if (!shell_session_strip(file->bytes, file->length, &changed, &length))
         return false;

@@ -49,6 +49,8 @@ static bool is_one_of(char character, const char *set)
 static size_t measure_host(struct line line)
 {
     size_t at = 0;
+    while (at < line.length && is_one_of(line.at[at], " \t"))
+        at++;
     if (at < line.length && line.at[at] == '(') {
         const char *end = memchr(line.at, ')', line.length);
         if (!end)
@@ -146,6 +148,14 @@ static void take_line(struct session *session, struct line line)
     }
     session->continues = line.length && line.at[line.length - 1] == '\\';
     note_here_document(session, line);
+}
+
+bool shell_session_begins(const char *code, size_t length)
+{
+    size_t at = 0;
+    while (at < length && is_one_of(code[at], " \t\r\n"))
+        at++;
+    return at + 1 < length && code[at] == '$' && code[at + 1] == ' ';
 }
 
 bool shell_session_strip(const char *code, size_t length, char **changed, size_t *changed_length)

@@ -20,6 +20,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Whether the first line that is not blank begins with `$ `: then even what is called a script is a
+ * session, since no shell has a command of that name. */
+bool shell_session_begins(const char *code, size_t length);
+
 /* *CHANGED is the script (free()) of *CHANGED_LENGTH bytes, or NULL where there is no prompt. False: no
  * memory. */
 bool shell_session_strip(const char *code, size_t length, char **changed, size_t *changed_length);

@@ -30,6 +30,7 @@ static void commands_stay_and_output_goes(void **state)
     expect("$ echo one", "echo one\n");
     expect("output first\n$ true\n", "true\n");
     expect("% ls\nfile\n", "ls\n");
+    expect("  $ ls\nfile\n", "ls\n");
 }
 
 static void a_prompt_may_name_the_host(void **state)
@@ -82,6 +83,17 @@ static void without_a_prompt_nothing_changes(void **state)
     }
 }
 
+static void a_dollar_in_front_begins_a_session(void **state)
+{
+    (void)state;
+    assert_true(shell_session_begins("$ ls\n", 5));
+    assert_true(shell_session_begins("\n  $ ls\n", 8));
+    assert_false(shell_session_begins("ls\n$ x\n", 7));
+    assert_false(shell_session_begins("$HOME/x", 7));
+    assert_false(shell_session_begins("$", 1));
+    assert_false(shell_session_begins("", 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -91,6 +103,7 @@ int main(void)
         cmocka_unit_test(line_ends_of_windows_are_no_part_of_a_command),
         cmocka_unit_test(an_empty_prompt_is_an_empty_line),
         cmocka_unit_test(without_a_prompt_nothing_changes),
+        cmocka_unit_test(a_dollar_in_front_begins_a_session),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
