@@ -20,16 +20,16 @@ function(code_executor_abi_test kind name plugin)
         SKIP_RETURN_CODE 77 ENVIRONMENT "PYTHONUNBUFFERED=" TIMEOUT 900)
 endfunction()
 
-foreach(program lifecycle requests manners)
+foreach(program lifecycle requests manners execute_cases)
     code_executor_abi_program(${program})
     code_executor_abi_test(integration ${program} local)
 endforeach()
 
-code_executor_abi_program(execute_cases)
 target_link_libraries(abi_execute_cases PRIVATE PkgConfig::JSON_C)
 target_compile_definitions(abi_execute_cases PRIVATE
     CODE_EXECUTOR_TEST_CASES="${PROJECT_SOURCE_DIR}/tests/cases/execute/cases.json")
-code_executor_abi_test(integration execute_cases local)
+# Cases use a port, and look for processes that another run of them may have.
+set_tests_properties(integration.local_execute_cases PROPERTIES RESOURCE_LOCK port_8765)
 
 code_executor_abi_program(local)
 add_test(NAME integration.local COMMAND abi_local local)
