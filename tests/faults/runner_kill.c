@@ -63,7 +63,7 @@ static void time_out_gives_the_tree_a_chance_to_clean_up(void **state)
     client_exit result = client_run(
         &runner, &(client_command){
                      .script = "trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.1; done",
-                     .timeout_ms = 500,
+                     .timeout_ms = 1500,
                      .grace_ms = 10000,
                  });
     assert_string_equal(result.output[1], "cleaned\n");
@@ -78,7 +78,7 @@ static void time_out_ends_what_ignores_sigterm(void **state)
     client_exit result =
         client_run(&runner, &(client_command){
                                 .script = "trap '' TERM; echo stubborn; while :; do sleep 1; done",
-                                .timeout_ms = 500,
+                                .timeout_ms = 1500,
                                 .grace_ms = 200,
                             });
     assert_string_equal(result.output[1], "stubborn\n");
@@ -189,9 +189,9 @@ static void what_is_in_the_background_outlives_a_host_that_reads_late(void **sta
     client runner = client_start(NULL);
     client_spawn(&runner, 1,
                  &(client_command){
-                     .script = START_DAEMON "echo said", .timeout_ms = 500, .no_credit = true});
+                     .script = START_DAEMON "echo said", .timeout_ms = 3000, .no_credit = true});
     /* Long after the time would have been up. */
-    assert_false(client_readable(&runner, 7000));
+    assert_false(client_readable(&runner, 10000));
     client_credit(&runner, 1, 100);
     client_exit result = client_wait(&runner, 1);
     assert_string_equal(result.output[0], "said\n");
@@ -543,7 +543,7 @@ static void without_proc_a_tree_dies_all_the_same(void **state)
         client_run(&runner, &(client_command){.script = "(setsid sh -c 'trap \"\" TERM; echo > "
                                                         "ready; sleep 1000; sleep 1000' &) ; sleep "
                                                         "1000",
-                                              .timeout_ms = 1000,
+                                              .timeout_ms = 2500,
                                               .grace_ms = 200});
     assert_how(&result, EXIT_TIMED_OUT);
     assert_true(file_exists("ready"));

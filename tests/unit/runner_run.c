@@ -71,7 +71,7 @@ static void keeps_the_order_of_writes_across_streams(void **state)
     (void)state;
     client runner = client_start(NULL);
     client_exit result = client_run_script(
-        &runner, "for i in 1 2 3; do echo out $i; sleep 0.2; echo err $i >&2; sleep 0.2; done");
+        &runner, "for i in 1 2 3; do echo out $i; sleep 0.4; echo err $i >&2; sleep 0.4; done");
     assert_ran(&result, "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n", 0);
     client_end(&runner);
 }
