@@ -67,7 +67,7 @@ static enum create_result judge(struct container *container, const char *name,
         *status = CODE_EXECUTOR_OK;
         return CREATE_OK;
     }
-    if (answer->status == 409 && strstr(answer->message, "name"))
+    if (strstr(answer->message, "name") && strstr(answer->message, "already in use"))
         *status = name_in_use(container, name, error);
     else
         *status = engine_refusal(container->engine, answer, "create the container", error);

@@ -226,7 +226,8 @@ static int32_t status_of(long http)
 #define BAD_CAPABILITY "cap_add and cap_drop take names such as NET_ADMIN, or ALL"
 #define BAD_RUNTIME                                                                                \
     "runtime must name one that the engine is configured with (docker info lists them)"
-#define BAD_USER "user must exist in the image, or be given in numbers, as in 1000:1000"
+#define NO_NETWORK "docker network ls lists the networks there are"
+#define BAD_USER   "user must exist in the image, or be given in numbers, as in 1000:1000"
 
 /* What engines say, in any case of letters, and what a user can do about it. Engines answer 500 to much
  * that is the asker's mistake. */
@@ -259,7 +260,8 @@ static const struct {
     {"range of cpus", CODE_EXECUTOR_INVALID, "Lower cpus"},
     {"duplicate mount point", CODE_EXECUTOR_INVALID,
      "/workspace and /.code_executor are taken; mount the volume elsewhere"},
-    {"network", 0, "docker network ls lists the networks there are"},
+    {"network not found", CODE_EXECUTOR_NOT_FOUND, NO_NETWORK},
+    {"network", 0, NO_NETWORK},
     {"no space left on device", CODE_EXECUTOR_UNAVAILABLE,
      "The engine's disk is full: docker system df shows what takes the space"},
     {"exec format error", CODE_EXECUTOR_UNSUPPORTED, WRONG_ARCHITECTURE},

@@ -25,6 +25,7 @@ struct pull {
     json_tokener *tokener;
     json_object *layers; /* id to {"done": …, "total": …} */
     int64_t shown_ms;
+    int64_t shown; /* bytes */
     bool garbled;
     bool out_of_memory;
     char failure[ENGINE_WORDS_SIZE]; /* the engine's words */
@@ -44,15 +45,16 @@ static void show(struct pull *pull, bool ended)
     int64_t done = 0, total = 0;
     if (!ended && now_ms() - pull->shown_ms < PROGRESS_EVERY_MS)
         return;
-    pull->shown_ms = now_ms();
     json_object_object_foreach(pull->layers, id, layer)
     {
         (void)id;
         done += json_integer(layer, "done");
         total += json_integer(layer, "total");
     }
-    if (total <= 0 && !ended)
+    if (!ended && (done == pull->shown || done == total)) /* which would say that it has ended */
         return;
+    pull->shown = done;
+    pull->shown_ms = now_ms();
     launch_progress(pull->context, pull->what, (uint64_t)(ended ? total : done), (uint64_t)total);
 }
 

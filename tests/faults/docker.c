@@ -25,14 +25,6 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Waits for as many containers as there were before. */
-static void expect_count(size_t count)
-{
-    for (int i = 0; i < 1500 && container_count() != count; i++)
-        pause_ms(20);
-    assert_int_equal(container_count(), count);
-}
-
 /* ---- hosts that die ---------------------------------------------------------------------------- */
 
 /* A host of its own: starts an instance and runs CODE, and tells through a pipe that it is up. */
@@ -137,7 +129,7 @@ static void host_killed_at_any_moment_of_start_leaves_nothing(void **state)
     }
     pause_ms(500); /* the engine finishes what it was at */
     start_and_destroy();
-    expect_count(before);
+    expect_container_count(before);
 }
 
 static void container_paused_when_its_host_died_is_cleared_away(void **state)
@@ -400,7 +392,7 @@ static void start_that_hangs_can_be_cancelled_at_every_step(void **state)
         relay_kill(&relay);
         docker->destroy(starting.instance);
     }
-    expect_count(before);
+    expect_container_count(before);
 }
 
 static void nonsense_at_any_step_is_an_error(void **state)
@@ -435,7 +427,7 @@ static void nonsense_at_any_step_is_an_error(void **state)
             relay_kill(&relay);
         }
     }
-    expect_count(before);
+    expect_container_count(before);
 }
 
 static void start_can_be_cancelled_at_any_moment(void **state)
@@ -456,7 +448,7 @@ static void start_can_be_cancelled_at_any_moment(void **state)
             expect_output(starting.instance, "echo works", "works\n");
         docker->destroy(starting.instance);
     }
-    expect_count(before);
+    expect_container_count(before);
 }
 
 int main(void)

@@ -202,7 +202,7 @@ static void init_command_that_fails_fails_the_start(void **state)
     assert_int_equal(docker->start(instance, &error), CODE_EXECUTOR_UNAVAILABLE);
     assert_non_null(strstr(error.message, "exit code 7"));
     assert_non_null(strstr(error.message, "no such package"));
-    assert_int_equal(container_count(), before);
+    expect_container_count(before);
     docker->destroy(instance);
 }
 
@@ -215,9 +215,9 @@ static void container_of_a_failed_start_is_not_kept(void **state)
         code_executor_instance *instance =
             make_instance("%s, 'init_command': 'test -e go'", options[i]);
         assert_int_equal(docker->start(instance, NULL), CODE_EXECUTOR_UNAVAILABLE);
-        assert_int_equal(container_count(), before);
+        expect_container_count(before);
         docker->destroy(instance);
-        assert_int_equal(container_count(), before);
+        expect_container_count(before);
     }
 }
 
@@ -237,7 +237,7 @@ static void init_command_can_be_cancelled(void **state)
     assert_int_equal(pthread_create(&thread, NULL, cancel_soon, instance), 0);
     assert_int_equal(docker->start(instance, NULL), CODE_EXECUTOR_CANCELLED);
     pthread_join(thread, NULL);
-    assert_int_equal(container_count(), before);
+    expect_container_count(before);
     docker->destroy(instance);
 }
 
@@ -272,7 +272,7 @@ static void options_that_the_engine_refuses_are_explained(void **state)
             fail_msg("{%s}: status %d, %s", table[i].options, status, error.message);
         docker->destroy(instance);
     }
-    assert_int_equal(container_count(), before);
+    expect_container_count(before);
 }
 
 int main(void)

@@ -114,16 +114,17 @@ static void take_request(struct connection *connection)
     connection->body_left = content_length(head);
     bool upgrade = strcasestr(head, "\r\nupgrade:") != NULL;
     *line_end = '\0';
+    if (options->answer_for &&
+        (strstr(head, options->answer_for) || strstr(line_end + 2, options->answer_for))) {
+        write_all(connection->plugin, options->answer, strlen(options->answer), options->chunk);
+        _exit(0);
+    }
     bool done = options->minimum_minor > 0 && play_version(connection, head);
     if (!done && options->swallow && strstr(head, options->swallow)) {
         connection->raw = true; /* and nothing more is passed on */
         close(connection->engine);
         connection->engine = -1;
         return;
-    }
-    if (!done && options->answer_for && strstr(head, options->answer_for)) {
-        write_all(connection->plugin, options->answer, strlen(options->answer), options->chunk);
-        _exit(0);
     }
     *line_end = '\r';
     if (!done)

@@ -23,6 +23,7 @@ enum { SKIPPED = 77 };
 const code_executor_v1 *docker;
 struct engine *engine;
 char workspace[256];
+const code_executor_host *test_host;
 
 static struct endpoint endpoint;
 
@@ -95,7 +96,7 @@ code_executor_instance *make_instance(const char *members_format, ...)
         *at = *at == '\'' ? '"' : *at;
     code_executor_instance *instance = NULL;
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    if (docker->create(NULL, config, &instance, &error) != CODE_EXECUTOR_OK)
+    if (docker->create(test_host, config, &instance, &error) != CODE_EXECUTOR_OK)
         fail_msg("create: %s", error.message);
     return instance;
 }
@@ -184,6 +185,13 @@ size_t container_count(void)
              strrchr(workspace, '/') + 1);
     assert_int_equal(ask("GET", path, NULL, &answer), 200);
     return json_object_array_length(answer.json);
+}
+
+void expect_container_count(size_t count)
+{
+    for (int waited = 0; waited < LONG_MS && container_count() != count; waited += 20)
+        pause_ms(20);
+    assert_int_equal(container_count(), count);
 }
 
 /* ---- this process ------------------------------------------------------------------------------ */

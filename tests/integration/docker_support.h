@@ -50,6 +50,11 @@ bool container_exists(const char *name);
 void expect_gone(const char *name);
 /* The containers that instances of make_instance have, in any state. */
 size_t container_count(void);
+/* Waits for that to be as many; fails when it does not come about. */
+void expect_container_count(size_t count);
+
+/* What instances are given as their host; NULL at first. */
+extern const code_executor_host *test_host;
 
 /* Sleeps so many milliseconds. */
 void pause_ms(int milliseconds);
@@ -63,7 +68,7 @@ struct relay_options {
     size_t chunk;           /* passes on at most so many bytes at a time; 0: any number */
     int minimum_minor;      /* plays an engine that refuses versions below 1.N; 0: does not */
     const char *swallow;    /* requests whose path holds this are never answered */
-    const char *answer_for; /* those whose path holds this are answered with ANSWER */
+    const char *answer_for; /* those whose head holds this are answered with ANSWER */
     const char *answer;
 };
 struct relay {
