@@ -21,10 +21,7 @@ static const struct comment {
     const char *open;
     const char *close; /* NULL: the end of the line */
 } comments[] = {
-    {"#", NULL},
-    {"//", NULL},
-    {"/*", "*/"},
-    {"<!--", "-->"},
+    {"#", NULL}, {"//", NULL}, {"--", NULL}, {"/*", "*/"}, {"<!--", "-->"},
 };
 
 static bool is_blank(char character)

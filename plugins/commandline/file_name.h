@@ -4,6 +4,7 @@
  *
  *     # filename: src/app.py
  *     // filename: app.js
+ *     -- filename: schema.sql
  *     <!-- filename: index.html -->
  *     and the same between the marks of a C comment
  *
@@ -14,7 +15,7 @@
  * `# test.py` names a file in Python, and `# Import libraries`, `# -*- coding: utf-8 -*-`,
  * `# v1.2`, `# os.path` do not.
  *
- * A comment of any of the four kinds counts in every language. A comment that is not closed on its
+ * A comment of any of these kinds counts in every language. A comment that is not closed on its
  * line ends with the line. Blanks before the comment and a byte order mark are passed over.
  */
 #ifndef CODE_EXECUTOR_FILE_NAME_H

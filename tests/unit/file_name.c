@@ -54,6 +54,9 @@ static void a_directive_names_the_file_in_every_comment(void **state)
     expect("html", "<!-- filename: index.html -->\n<p>", "index.html");
     expect("html", "<!--filename:index.html--><p>", "index.html");
     expect("python", "// filename: app.py", "app.py");
+    expect("lua", "-- filename: app.lua\nprint()", "app.lua");
+    expect("sql", "-- schema.sql\nselect 1;", "schema.sql");
+    expect("sql", "-- select the names of all\nselect 1;", NULL);
 }
 
 static void the_directive_is_read_in_any_case_and_spacing(void **state)
@@ -140,7 +143,7 @@ static void prose_is_no_name(void **state)
         "<!-",
         "\xef\xbb",
         "// ",
-        "-- filename: test.py",
+        "; filename: test.py",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         expect("python", lines[i], NULL);
