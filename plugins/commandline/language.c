@@ -22,6 +22,9 @@ enum { SAVED = 0, RUNS = 1, SHELL = 2, SESSION = 4 };
  *
  * An interpreter that confines scripts by itself (deno) is told not to: the executor is what confines,
  * and a script must not do here what it cannot do there. Nothing asks questions, since nobody answers.
+ *
+ * Go is built and then run, for `go run` ends with 1 whatever the program ended with. Rust's crate has a
+ * name of its own, as not every file's can be one. `csi` comes last: it is also a Scheme.
  */
 /* clang-format off */
 static const struct row {
@@ -51,16 +54,17 @@ static const struct row {
     {"lua", "lua", "lua", SAVED, "lua {file} | lua5.4 {file} | lua5.3 {file} | luajit {file}"},
     {"r", "R", "R r", SAVED, "Rscript --vanilla {file}"},
     {"julia", "jl", "jl", SAVED, "julia --startup-file=no {file}"},
-    {"go", "go", "go", SAVED, "go run {file}"},
-    {"rust", "rs", "rs", SAVED, "rustc --edition=2021 -o {output} {file} ; {output}"},
+    {"go", "go", "go", SAVED, "go build -o {output} {file} ; {output}"},
+    {"rust", "rs", "rs", SAVED,
+     "rustc --edition=2021 --crate-name=main -o {output} {file} ; {output}"},
     {"c", "c", "c h", SAVED,
      "cc -o {output} {file} -lm | gcc -o {output} {file} -lm | clang -o {output} {file} -lm ; "
      "{output}"},
     {"c++", "cpp", "cpp cc cxx hpp", SAVED,
      "c++ -o {output} {file} | g++ -o {output} {file} | clang++ -o {output} {file} ; {output}"},
     {"java", "java", "java", SAVED, "java {file}"},
-    {"kotlin", "kts", "kts kt", SAVED, "kotlin {file} | kotlinc -script {file}"},
-    {"c#", "csx", "csx cs", SAVED, "dotnet-script {file} | csi {file} | csharp {file}"},
+    {"kotlin", "kts", "kts kt", SAVED, "kotlinc -script {file} | kotlin {file}"},
+    {"c#", "csx", "csx cs", SAVED, "dotnet-script {file} | csharp {file} | csi {file}"},
     {"swift", "swift", "swift", SAVED, "swift {file}"},
     {"scala", "scala", "scala sc", SAVED, "scala-cli run --quiet {file} | scala {file}"},
     {"haskell", "hs", "hs", SAVED, "runghc {file} | runhaskell {file}"},

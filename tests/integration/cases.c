@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cases.c EXECUTOR [CONFIGURATION]: every case of tests/cases/execute/cases.json through
- * `host_demo run --json` on one executor. One test a case, named after it.
+ * cases.c EXECUTOR [CONFIGURATION [FILE]]: every case of a FILE of tests/cases/execute (cases.json)
+ * through `host_demo run --json` on one executor. One test a case, named after it.
  *
  *     blocks ──▶ Markdown, with long enough fences ──▶ host_demo ──▶ JSON ──▶ a check a key
  *
  * What a case may ask for, and how it is checked, is the table at the end. An executor that is not
- * there (no daemon, say) skips all, and says why.
+ * there (no daemon, say) skips all, and says why. A case that needs a program which is not where the
+ * executor runs code is skipped too; where nothing may be skipped, only when it is marked as optional.
  */
 #include "demo_process.h"
 #include <json-c/json.h>
@@ -32,6 +33,7 @@ enum { SKIPPED = 77 };
 static const char *executor;
 static json_object *configuration; /* of the executor, for all cases */
 static double start_seconds;       /* how long a run of nothing takes */
+static char *programs;             /* those that cases need and that are there, one a line */
 
 struct run {
     json_object *one;
@@ -236,6 +238,8 @@ static const struct {
     bool (*check)(const struct run *run, json_object *expected);
 } checks[] = {
     {"name", check_nothing},
+    {"needs", check_nothing},
+    {"optional", check_nothing},
     {"blocks", check_nothing},
     {"timeout", check_nothing},
     {"config", check_nothing},
@@ -281,10 +285,35 @@ static bool comes_out(json_object *one, double slack)
     return fine;
 }
 
+/* Whether one of the programs that the case needs is there. */
+static bool has_needs(json_object *one)
+{
+    json_object *needs = NULL;
+    if (!json_object_object_get_ex(one, "needs", &needs)) {
+        return true;
+    }
+    for (size_t i = 0; i < json_object_array_length(needs); i++) {
+        char line[64];
+        snprintf(line, sizeof line, "\n%s\n",
+                 json_object_get_string(json_object_array_get_idx(needs, i)));
+        if (strstr(programs, line) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void comes_out_as_expected(void **state)
 {
     enum { SLACK = 4 };
     json_object *one = *state;
+    if (!has_needs(one)) {
+        json_object *optional = NULL;
+        print_message("none of the programs is there: %s\n", text_of(one, "needs"));
+        assert_true(json_object_object_get_ex(one, "optional", &optional) ||
+                    getenv("CODE_EXECUTOR_REQUIRE_ALL") == NULL);
+        skip();
+    }
     if (comes_out(one, 0)) {
         return;
     }
@@ -324,6 +353,38 @@ static bool executor_works(void)
     return works;
 }
 
+/* Asks the executor, which may run code anywhere, for the programs that the cases need. */
+static void find_programs(json_object *cases)
+{
+    char *code = NULL;
+    size_t length = 0;
+    FILE *script = open_memstream(&code, &length);
+    assert_non_null(script);
+    fputs("echo\nfor p in", script);
+    for (size_t i = 0; i < json_object_array_length(cases); i++) {
+        json_object *needs = NULL;
+        json_object_object_get_ex(json_object_array_get_idx(cases, i), "needs", &needs);
+        for (size_t j = 0; needs != NULL && j < json_object_array_length(needs); j++) {
+            fprintf(script, " %s", json_object_get_string(json_object_array_get_idx(needs, j)));
+        }
+    }
+    fputs("; do command -v $p > /dev/null && echo $p; done; true", script);
+    fclose(script);
+    json_object *one = json_object_new_object(), *blocks = json_object_new_array(),
+                *block = json_object_new_array();
+    json_object_array_add(block, json_object_new_string("sh"));
+    json_object_array_add(block, json_object_new_string(code));
+    json_object_array_add(blocks, block);
+    json_object_object_add(one, "blocks", blocks);
+    struct run run = {.one = one};
+    run_case(&run);
+    programs = strdup(output_of(&run));
+    assert_non_null(programs);
+    end_case(&run);
+    json_object_put(one);
+    free(code);
+}
+
 static int run_all(json_object *cases)
 {
     size_t count = json_object_array_length(cases);
@@ -344,19 +405,24 @@ static int run_all(json_object *cases)
 int main(int argument_count, char **arguments)
 {
     if (argument_count < 2) {
-        fprintf(stderr, "usage: %s EXECUTOR [CONFIGURATION]\n", arguments[0]);
+        fprintf(stderr, "usage: %s EXECUTOR [CONFIGURATION [FILE]]\n", arguments[0]);
         return 2;
     }
     executor = arguments[1];
     configuration = argument_count > 2 ? json_tokener_parse(arguments[2]) : NULL;
-    json_object *cases = json_object_from_file(TEST_CASES_FOLDER "/execute/cases.json");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/execute/%s", TEST_CASES_FOLDER,
+             argument_count > 3 ? arguments[3] : "cases.json");
+    json_object *cases = json_object_from_file(path);
     if (cases == NULL) {
         fprintf(stderr, "%s\n", json_util_get_last_err());
         return 1;
     }
     int status = 1;
     if (executor_works()) {
+        find_programs(cases);
         status = run_all(cases);
+        free(programs);
     } else if (getenv("CODE_EXECUTOR_REQUIRE_ALL") == NULL) {
         status = SKIPPED;
     }
