@@ -20,3 +20,6 @@ set_tests_properties(integration.languages.docker PROPERTIES RESOURCE_LOCK docke
 add_executable(integration_languages languages.c)
 target_link_libraries(integration_languages PRIVATE demo_process)
 add_test(NAME integration.languages COMMAND integration_languages)
+
+add_test(NAME integration.languages_page
+         COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/languages.py $<TARGET_FILE:host_demo> ${PROJECT_SOURCE_DIR})
