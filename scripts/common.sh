@@ -78,7 +78,13 @@ build_packages=(build-essential cmake ninja-build pkg-config musl-tools libcurl4
     libjson-c-dev libssl-dev libcmark-dev libcmocka-dev libedit-dev libseccomp-dev)
 engine_packages=(docker.io iptables iproute2 debootstrap util-linux)
 run_packages=(python3 bubblewrap)
-test_packages=(procps)
+# What runs the languages of tests/cases/execute/languages.json: the large ones only where no test may be
+# skipped, as they take more than a gigabyte.
+test_packages=(procps zsh ruby perl php-cli lua5.4 gawk sqlite3)
+have node || test_packages+=(nodejs)
+if [ -n "${CODE_EXECUTOR_REQUIRE_ALL:-}" ]; then
+    test_packages+=(golang-go rustc default-jdk-headless r-base-core elixir mono-csharp-shell)
+fi
 
 # configure FOLDER [CMAKE-OPTION...]: a build folder that was made by another generator or for another
 # place of the sources is of no use, and is made anew.
