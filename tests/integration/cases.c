@@ -24,9 +24,9 @@
 
 /* Time limits of cases hold on an idle machine; what they tell apart differs by more than this. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { PATIENCE = 10 };
+enum { PATIENCE = 12 };
 #else
-enum { PATIENCE = 3 };
+enum { PATIENCE = 6 };
 #endif
 enum { SKIPPED = 77 };
 
