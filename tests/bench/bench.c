@@ -123,6 +123,10 @@ static void open_executors(struct bench *bench)
     if (!good || executor_start(&bench->docker) < 0 || executor_start(&bench->local) < 0) {
         fail("an executor cannot be started");
     }
+    config = format("{\"work_dir\": \"%s\", \"timeout\": 600}", bench->work_dir);
+    bench->has_sandbox =
+        executor_open(&bench->sandbox, "sandbox", config) && executor_start(&bench->sandbox) >= 0;
+    free(config);
 }
 
 static void set_up(struct bench *bench, const char *image)
@@ -174,6 +178,7 @@ int main(int argc, char **argv)
     peer_end(&bench.python);
     executor_close(&bench.docker);
     executor_close(&bench.local);
+    executor_close(&bench.sandbox);
     printf("\n%d of these figures are over their budget.\n", over_budget());
     return 0;
 }

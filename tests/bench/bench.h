@@ -8,6 +8,7 @@
 #include "peer.h"
 
 #include <limits.h>
+#include <stdbool.h>
 
 struct bench {
     char folder[PATH_MAX];   /* of this program and of host_demo */
@@ -17,6 +18,8 @@ struct bench {
     const char *image;
     struct executor docker;
     struct executor local;
+    struct executor sandbox;
+    bool has_sandbox;    /* bubblewrap does not work everywhere */
     struct peer python;  /* docker_peer.py */
     struct peer spawner; /* in the container */
 };

@@ -57,6 +57,12 @@ static int64_t block_on_local(void *context)
     return executor_run(&one->bench->local, one->kind->language, one->kind->code, one->count);
 }
 
+static int64_t block_on_sandbox(void *context)
+{
+    block_case *one = context;
+    return executor_run(&one->bench->sandbox, one->kind->language, one->kind->code, one->count);
+}
+
 static int64_t spawn_in_container(void *context)
 {
     block_case *one = context;
@@ -104,8 +110,9 @@ static void bench_one(struct bench *bench, const block_kind *kind)
         {.name = "posix_spawn on the host", .once = spawn_on_host, .context = &one},
         {.name = "docker executor", .once = block_on_docker, .context = &one},
         {.name = "posix_spawn inside the container", .once = spawn_in_container, .context = &one},
+        {.name = "sandbox executor", .once = block_on_sandbox, .context = &one},
     };
-    measure(quick, 4, BLOCK_ROUNDS);
+    measure(quick, bench->has_sandbox ? 5 : 4, BLOCK_ROUNDS);
     struct contender slow[] = {
         {.name = "docker exec (CLI)", .once = docker_exec, .context = &one},
         {.name = "docker-py exec_run", .once = docker_py_exec, .context = &one},
@@ -117,6 +124,8 @@ static void bench_one(struct bench *bench, const block_kind *kind)
     report_ratio("local executor / posix_spawn", ratio(&quick[0], &quick[1]), 1.5);
     report_ratio("docker executor / posix_spawn inside", ratio(&quick[2], &quick[3]),
                  shell ? 1.5 : 1.15);
+    report_ratio("sandbox executor / posix_spawn on the host",
+                 bench->has_sandbox ? ratio(&quick[4], &quick[1]) : 0, 0);
     report_at_least("docker exec (CLI) / docker executor", ratio(&slow[0], &quick[2]), 0);
     report_at_least("docker-py exec_run / docker executor", ratio(&slow[1], &quick[2]),
                     shell ? 20 : 0);
