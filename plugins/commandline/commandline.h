@@ -22,6 +22,9 @@
  *     config.c     reads a configuration by its JSON Schema (schema.c, json_text.c)
  *     block_file.c  block_command.c  temporary_file.c
  *                  what a block's file is called and holds, what is run, how long the file stays
+ *     request_check.c  language_list.c  private_folder.c  plugin_folder.c
+ *                  what a host hands in, the languages extension, a workspace that nobody gave, where
+ *                  the runner is
  *     language.c  file_name.c  silence_pip.c  workspace.c  output.c  result.c  error.c
  *                  one rule each: languages, names in comments, pip, safe files, bounded output,
  *                  results, errors
@@ -85,9 +88,6 @@ typedef struct launched {
 } launched;
 
 typedef struct commandline_launcher {
-    /* "." (made absolute in create), or NULL: a private temporary folder for each start. */
-    const char *default_work_dir;
-
     /* Reads the keys of its own from CONFIG, which follows the schema and has every default filled in.
      * Touches nothing outside the process. *STATE is the launcher's, until destroy; after a failure
      * destroy is called when it is not NULL. */

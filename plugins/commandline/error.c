@@ -8,6 +8,7 @@
  */
 #include "error.h"
 
+#include "text.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,28 +26,13 @@ static size_t message_capacity(const code_executor_error *error)
     return capacity < MESSAGE_MAX ? capacity : MESSAGE_MAX;
 }
 
-/* The largest length, at most LIMIT, at which TEXT can be cut without splitting a UTF-8 character. */
-static size_t cut_length(const char *text, size_t limit)
-{
-    size_t start = limit;
-    for (size_t back = 1; back <= 4 && back <= limit; back++) {
-        unsigned char byte = (unsigned char)text[limit - back];
-        if ((byte & 0xc0) != 0x80) {
-            size_t needed = byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
-            start = needed > back ? limit - back : limit;
-            break;
-        }
-    }
-    return start;
-}
-
 /* Appends TEXT to the NUL-terminated BUFFER of MESSAGE_MAX bytes. */
 static void join(char *buffer, const char *text)
 {
     size_t used = strlen(buffer);
     size_t length = strlen(text);
     if (length > MESSAGE_MAX - 1 - used) {
-        length = cut_length(text, MESSAGE_MAX - 1 - used);
+        length = text_boundary(text, MESSAGE_MAX - 1 - used);
     }
     memcpy(buffer + used, text, length);
     buffer[used + length] = '\0';
@@ -58,7 +44,7 @@ static void format_message(char *buffer, const char *format, va_list arguments)
     if (length < 0) {
         buffer[0] = '\0';
     } else if (length >= MESSAGE_MAX) {
-        buffer[cut_length(buffer, MESSAGE_MAX - 1)] = '\0';
+        buffer[text_boundary(buffer, MESSAGE_MAX - 1)] = '\0';
     }
 }
 
@@ -74,7 +60,7 @@ static int32_t store(code_executor_error *error, int32_t status, const char *mes
     if (capacity > 0) {
         size_t length = strlen(message);
         if (length > capacity - 1) {
-            length = cut_length(message, capacity - 1);
+            length = text_boundary(message, capacity - 1);
         }
         memcpy(error->message, message, length);
         error->message[length] = '\0';

@@ -394,10 +394,18 @@ static json_object *describe_common(const code_executor_instance *self, const ch
     json_object_object_add(description, "bind_dir", NULL);
     json_object_object_add(description, "isolation", json_object_new_string("unknown"));
     json_object_object_add(description, "engine", NULL);
-    json_object_object_add(limits, "max_output_bytes",
-                           json_object_new_uint64(self->settings.max_output_bytes));
     json_object_object_add(description, "limits", limits);
     return description;
+}
+
+/* A limit that holds on every executor, whatever else is limited. */
+static void describe_output_limit(const code_executor_instance *self, json_object *description)
+{
+    json_object *limits = json_object_object_get(description, "limits");
+    if (json_object_is_type(limits, json_type_object)) {
+        json_object_object_add(limits, "max_output_bytes",
+                               json_object_new_uint64(self->settings.max_output_bytes));
+    }
 }
 
 int32_t commandline_describe(code_executor_instance *self, char **json, code_executor_error *error)
@@ -417,6 +425,9 @@ int32_t commandline_describe(code_executor_instance *self, char **json, code_exe
     place_release(up);
     if (description && self->launcher->describe) {
         self->launcher->describe(self->launcher_state, strcmp(state, "started") == 0, description);
+    }
+    if (description) {
+        describe_output_limit(self, description);
     }
     const char *text =
         description ? json_object_to_json_string_ext(

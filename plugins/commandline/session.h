@@ -75,8 +75,8 @@ typedef struct session_exit {
     uint32_t how; /* enum exit_how of protocol.h */
     uint32_t exit_code;
     uint32_t signal;
-    uint32_t errnum; /* EXIT_NOT_STARTED: why */
-    uint32_t candidate;
+    uint32_t errnum;    /* EXIT_NOT_STARTED: why */
+    uint32_t candidate; /* less than candidate_count, or CANDIDATE_NONE of protocol.h */
     uint64_t wall_ns;
     uint64_t cpu_ns;
     uint64_t peak_memory_bytes;

@@ -265,7 +265,6 @@ static void docker_describe(void *state, bool started, json_object *description)
 /* ---- the plugin -------------------------------------------------------------------------------- */
 
 static const commandline_launcher docker_launcher = {
-    .default_work_dir = ".",
     .configure = docker_configure,
     .launch = docker_launch,
     .prepare = docker_prepare,

@@ -158,7 +158,9 @@ static int32_t start_runner(local *self, const launch_context *context, int conn
                                          : error_set(error, CODE_EXECUTOR_NO_MEMORY,
                                                      "no memory for an environment");
     arena_release(&arena);
-    return status;
+    return status == CODE_EXECUTOR_NOT_FOUND
+               ? error_append(error, status, "; the runner is installed beside the plugin")
+               : status;
 }
 
 static int32_t local_launch(void *state, const launch_context *context, launched *made,

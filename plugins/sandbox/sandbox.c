@@ -526,7 +526,6 @@ static void sandbox_describe(void *state, bool started, json_object *description
 }
 
 static const commandline_launcher sandbox_launcher = {
-    .default_work_dir = NULL,
     .configure = sandbox_configure,
     .launch = sandbox_launch,
     .shut_down = sandbox_shut_down,
