@@ -38,7 +38,9 @@
  *     may be called on the same instance. A callback that blocks delays its own execution alone.
  * Manners.  A plugin changes nothing of the host process: no signal handlers, working directory,
  *     umask, environment or child processes that the host's wait() could see. Every descriptor is
- *     close-on-exec, and a forked child of the host holds none of them. After destroy of the last
+ *     close-on-exec, and a forked child of the host holds none that leads to an environment. An
+ *     instance belongs to the process that created it: in a forked child its calls answer
+ *     CODE_EXECUTOR_UNSUPPORTED, and destroy leaves everything as it is. After destroy of the last
  *     instance no thread remains and the plugin may be unloaded with dlclose. (A helper process that
  *     a plugin starts is re-parented to the nearest subreaper or to PID 1: a host that is either will
  *     see it exit as it sees every orphan.)
