@@ -297,6 +297,28 @@ static void a_callback_that_blocks_delays_neither_others_nor_cancel(void **state
     close(gate[1]);
 }
 
+static void stop_does_not_wait_for_a_callback(void **state)
+{
+    (void)state;
+    assert_int_equal(pipe(gate), 0);
+    atomic_bool blocked = false;
+    background blocking;
+    background_prepare(&blocking, instance, "echo x; sleep 1000");
+    blocking.asked.request.user_data = &blocked;
+    blocking.asked.request.on_output = block_in_output;
+    background_begin(&blocking);
+    assert_true(eventually(is_set, &blocked));
+    stop();
+    client_expect_output(instance, "echo works", "works\n");
+    restart();
+    assert_int_equal(write(gate[1], "x", 1), 1);
+    background_join(&blocking);
+    expect_cancelled(&blocking);
+    reply_release(&blocking.answer);
+    close(gate[0]);
+    close(gate[1]);
+}
+
 static void an_id_in_flight_is_refused(void **state)
 {
     (void)state;
@@ -543,6 +565,7 @@ int main(int argc, char **argv)
         TEST(a_result_outlives_its_instance),
         TEST(many_executions_overlap),
         TEST(a_callback_that_blocks_delays_neither_others_nor_cancel),
+        TEST(stop_does_not_wait_for_a_callback),
         TEST(an_id_in_flight_is_refused),
         TEST(cancel_ends_one_execution),
         TEST(cancel_of_nothing_is_not_found),

@@ -366,6 +366,34 @@ static void the_work_dir_is_that_of_create(void **state)
     assert_string_equal(fake.work_dir, expected);
 }
 
+static void expect_absolute(const char *path, const char *expected)
+{
+    char *absolute;
+    assert_int_equal(commandline_absolute_path(path, &absolute, NULL), CODE_EXECUTOR_OK);
+    assert_string_equal(absolute, expected);
+    free(absolute);
+}
+
+static void paths_are_made_absolute(void **state)
+{
+    (void)state;
+    expect_absolute(".", current_folder);
+    expect_absolute("./", current_folder);
+    expect_absolute("././/", current_folder);
+    expect_absolute("/", "/");
+    expect_absolute("//", "/");
+    expect_absolute("/a/b//", "/a/b");
+    char expected[4200];
+    snprintf(expected, sizeof expected, "%s/a/../b", current_folder);
+    expect_absolute("./a/../b/", expected); /* .. may follow a link: it is not for us to resolve */
+    snprintf(expected, sizeof expected, "%s/.hidden", current_folder);
+    expect_absolute(".hidden", expected);
+    assert_int_equal(chdir("/"), 0);
+    expect_absolute(".", "/");
+    expect_absolute("x", "/x");
+    assert_int_equal(chdir(current_folder), 0);
+}
+
 static void a_private_work_dir_lasts_until_stop(void **state)
 {
     (void)state;
@@ -637,6 +665,7 @@ int main(void)
         TEST(a_runner_that_does_not_answer_is_shut_down),
         TEST(the_work_dir_is_made_but_not_its_parents),
         TEST(the_work_dir_is_that_of_create),
+        cmocka_unit_test(paths_are_made_absolute),
         TEST(a_private_work_dir_lasts_until_stop),
         TEST(cancel_of_all_ends_a_launch_and_those_that_wait_for_it),
         TEST(another_goes_on_where_the_one_that_launches_is_cancelled),
