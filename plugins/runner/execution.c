@@ -33,6 +33,9 @@
 /* A supervisor that has not reported this long after it had to is stopped, starved or stuck. */
 #define OVERDUE_MS (SUPERVISOR_PATIENCE_MS + 2000u)
 
+/* Children that are reaped in one go. */
+#define REAP_MAX 1000
+
 struct execution {
     struct execution *next;
     uint32_t number; /* 0 in SPARE and BACKGROUND */
@@ -399,26 +402,33 @@ static void supervisor_ended(struct execution *execution, int status)
         free_execution(execution);
 }
 
-void executions_reap(void)
+/* One child that has ended or was stopped; false: there is none now. */
+static bool reap_one(void)
 {
-    for (;;) {
-        int status = 0;
-        pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL);
-        if (pid < 0 && errno == EINTR)
-            continue;
-        childless = pid < 0;
-        if (pid <= 0)
-            return;
-        struct execution *execution = executions;
-        while (execution && execution->launched.supervisor != pid)
-            execution = execution->next;
-        if (!execution)
-            continue; /* an orphan that fell to us */
-        if (WIFSTOPPED(status))
-            (void)kill(pid, SIGCONT); /* attack: the code stops what would time it out */
-        else
-            supervisor_ended(execution, status);
-    }
+    int status = 0;
+    pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL);
+    childless = pid < 0;
+    if (pid <= 0)
+        return false;
+    struct execution *execution = executions;
+    while (execution && execution->launched.supervisor != pid)
+        execution = execution->next;
+    if (!execution)
+        return true; /* an orphan that fell to us */
+    if (WIFSTOPPED(status))
+        (void)kill(pid, SIGCONT); /* attack: the code stops what would time it out */
+    else
+        supervisor_ended(execution, status);
+    return true;
+}
+
+bool executions_reap(void)
+{
+    /* Code may make orphans end as fast as we reap them. */
+    for (int i = 0; i < REAP_MAX; i++)
+        if (!reap_one())
+            return true;
+    return false;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -492,7 +502,7 @@ static void advance_orphans(void)
 {
     if (orphans_deadline() == NEVER)
         return;
-    executions_reap();
+    (void)executions_reap();
     size_t count = 0;
     for (struct execution *execution = executions; execution; execution = execution->next)
         count += execution->launched.supervisor != 0;

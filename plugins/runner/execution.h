@@ -35,8 +35,8 @@ void executions_polled(const struct pollfd *descriptors);
 /* The moment at which executions_advance has something to do without news; NEVER where none. */
 uint64_t executions_deadline(void);
 
-/* After SIGCHLD: takes note of what ended, supervisors and orphans. */
-void executions_reap(void);
+/* After SIGCHLD: takes note of what ended, supervisors and orphans. False: call it again soon. */
+bool executions_reap(void);
 
 /* When there is nothing else to do: gets ready for the next SPAWN. */
 void executions_prepare(void);

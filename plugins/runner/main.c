@@ -75,6 +75,7 @@ static struct {
     bool greeted; /* HELLO has come */
     uint64_t hello_deadline;
     int signals;
+    bool reaped_all;
     bool ended;
     int status;
 } runner;
@@ -242,7 +243,18 @@ static void take_signals(void)
     while (read(runner.signals, &information, sizeof information) == (ssize_t)sizeof information)
         if (information.ssi_signo == SIGTERM && getpid() == 1 && information.ssi_pid == 0)
             end(RUNNER_TERMINATED, "the container was told to stop");
-    executions_reap();
+    runner.reaped_all = executions_reap();
+}
+
+/*
+ * Attack: the code has taken our limit of descriptors away (prlimit, from the same user), below what poll
+ * watches. A runner that does not see its host's end would stay for ever.
+ */
+static void cannot_watch(void)
+{
+    end(RUNNER_PROTOCOL, "the runner's limits were taken away, presumably by the code");
+    const struct timespec pause = {0, (long)NANOSECONDS_PER_MILLISECOND};
+    (void)nanosleep(&pause, NULL);
 }
 
 static uint64_t earlier(uint64_t left, uint64_t right)
@@ -269,12 +281,15 @@ static void step(uint64_t deadline)
     descriptors[OUTPUT] = (struct pollfd){connection_pending() ? STDOUT_FILENO : -1, POLLOUT, 0};
     descriptors[SIGNALS] = (struct pollfd){runner.signals, POLLIN, 0};
     size_t count = OTHERS + executions_watch(descriptors + OTHERS);
-    deadline = earlier(deadline, executions_deadline());
-    if (poll(descriptors, count, poll_timeout(deadline)) > 0) {
+    deadline = runner.reaped_all ? earlier(deadline, executions_deadline()) : 0;
+    int ready = poll(descriptors, count, poll_timeout(deadline));
+    if (ready < 0 && errno == EINVAL)
+        cannot_watch();
+    if (ready >= 0) {
         if (descriptors[OUTPUT].revents)
             connection_flush();
         executions_polled(descriptors + OTHERS);
-        if (descriptors[SIGNALS].revents)
+        if (descriptors[SIGNALS].revents || !runner.reaped_all)
             take_signals();
         if (descriptors[INPUT].revents)
             take_requests();
@@ -320,6 +335,7 @@ int main(void)
         return RUNNER_PROTOCOL;
     }
     connection_open();
+    runner.reaped_all = true;
     runner.hello_deadline = moment_after(HELLO_DEADLINE_SECONDS * 1000u);
     while (!runner.ended) {
         step(runner.greeted ? NEVER : runner.hello_deadline);

@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -37,6 +38,8 @@ extern char **environ;
 #define PASS_PAUSE_MS 5
 /* The same once it is clear that something does not die. */
 #define STUBBORN_PAUSE_MS 1000
+/* Children that are reaped in one go, or code that makes them end as fast would hold us up. */
+#define REAP_MAX 1000
 
 static struct {
     enum { WATCHING, ASKING, KILLING } phase;
@@ -48,8 +51,8 @@ static struct {
 
     pid_t command; /* 0: reaped */
     bool childless;
+    bool reaped_all; /* that has ended so far */
     bool reported;
-    int status;
     uint64_t started;
     uint64_t deadline; /* of the phase */
     uint32_t grace_ms;
@@ -96,13 +99,13 @@ static void command_ended(int status)
 
 static void reap(void)
 {
-    for (;;) {
+    self.reaped_all = false;
+    for (int i = 0; i < REAP_MAX; i++) {
         int status = 0;
         struct rusage usage;
         pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
-        if (pid < 0 && errno == EINTR)
-            continue;
         if (pid <= 0) {
+            self.reaped_all = true;
             self.childless = pid < 0;
             return;
         }
@@ -191,11 +194,28 @@ static void deadline_passed(void)
 
 static uint64_t wake_at(void)
 {
+    if (!self.reaped_all)
+        return 0;
     if (self.phase == KILLING)
         return moment_after(self.stubborn ? STUBBORN_PAUSE_MS : PASS_PAUSE_MS);
     if (self.phase == WATCHING && self.command == 0)
         return NEVER;
     return self.deadline;
+}
+
+/*
+ * Attack: the code has taken our limit of descriptors away (prlimit, from the same user), below what poll
+ * watches. Blind to orders and to the runner's end we must not stay; nor must the code.
+ */
+static void cannot_watch(void)
+{
+    if (self.phase != KILLING) {
+        end_tree(EXIT_LOST, SIGKILL, 0);
+        snprintf(self.report.detail, sizeof self.report.detail,
+                 "the limits of its supervisor were taken away, presumably by the code");
+    }
+    const struct timespec pause = {0, PASS_PAUSE_MS * (long)NANOSECONDS_PER_MILLISECOND};
+    (void)nanosleep(&pause, NULL);
 }
 
 static void wait_for_news(void)
@@ -206,7 +226,10 @@ static void wait_for_news(void)
         {self.discarding ? self.taps[0] : -1, POLLIN, 0},
         {self.discarding ? self.taps[1] : -1, POLLIN, 0},
     };
-    if (poll(descriptors, 4, poll_timeout(wake_at())) <= 0)
+    int ready = poll(descriptors, 4, poll_timeout(wake_at()));
+    if (ready < 0 && errno == EINVAL)
+        cannot_watch();
+    if (ready <= 0)
         return;
     if (descriptors[0].revents) {
         struct signalfd_siginfo information[8];

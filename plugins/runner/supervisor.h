@@ -25,7 +25,7 @@ struct supervisor_order {
 
 /* Supervisor to runner, once. */
 struct supervisor_report {
-    uint32_t how; /* EXIT_EXITED, _SIGNALLED, _TIMED_OUT, _CANCELLED or _NOT_STARTED */
+    uint32_t how; /* EXIT_EXITED, _SIGNALLED, _TIMED_OUT, _CANCELLED, _NOT_STARTED, _LOST */
     uint32_t exit_code;
     uint32_t signal;
     uint32_t error;

@@ -2,7 +2,9 @@
 /*
  * runner_attacker.c: what hostile code tries. Run as a command of a runner; not a test itself.
  *
- *     runner_attacker ATTACK [runner|supervisor]
+ *     runner_attacker ATTACK runner|supervisor|PID
+ *
+ * The first two are found as the parent's parent and the parent.
  *
  * Exit status: 0 the attack came through, 1 it was turned down, 2 it could not be tried.
  */
@@ -165,6 +167,8 @@ int main(int count, char **arguments)
     pid_t victim = getppid();
     if (strcmp(arguments[2], "runner") == 0)
         victim = parent_of(victim);
+    else if (atoi(arguments[2]) > 0)
+        victim = atoi(arguments[2]);
     for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++)
         if (strcmp(arguments[1], attacks[i].name) == 0)
             return attacks[i].try(victim);

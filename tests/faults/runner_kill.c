@@ -455,17 +455,34 @@ static void processes_that_run_away_are_caught(void **state)
     client_end(&runner);
 }
 
-static void a_tree_dies_although_its_code_took_away_our_descriptors(void **state)
+/* Both notice when something wakes them: here an orphan's end, and output. */
+static void a_tree_dies_whose_code_takes_away_the_limits_of_its_supervisor(void **state)
 {
     (void)state;
     client runner = client_start(NULL);
-    client_exit result = client_run(
-        &runner, &(client_command){.script = "trap '' TERM; " ATTACKER " take-limits supervisor; "
-                                             "(sleep 1000 &); while :; do sleep 1; done",
-                                   .timeout_ms = 1000,
-                                   .grace_ms = 200});
-    assert_how(&result, EXIT_TIMED_OUT);
+    client_exit result =
+        client_run_script(&runner, "trap '' TERM; (setsid sleep 1000 &); echo x; " ATTACKER
+                                   " take-limits $PPID; (sleep 0.1 &); sleep 1000");
+    assert_string_equal(result.output[0], "x\n");
+    assert_how(&result, EXIT_LOST);
     client_end(&runner);
+}
+
+static void a_runner_whose_limits_are_taken_away_ends_with_all_it_started(void **state)
+{
+    (void)state;
+    client runner = client_start(NULL);
+    client_spawn(&runner, 1,
+                 &(client_command){.script =
+                                       "trap '' TERM; (setsid sleep 1000 &); " ATTACKER
+                                       " take-limits $(cut -d' ' -f4 /proc/$PPID/stat); " ATTACKER
+                                       " take-limits $PPID; echo x; sleep 1000"});
+    client_frame frame;
+    do {
+        assert_true(client_receive(&runner, &frame));
+    } while (frame.header.type == FRAME_EXIT || frame.header.type == FRAME_OUTPUT);
+    assert_int_equal(frame.header.type, FRAME_ERROR);
+    client_await_end(&runner);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -582,7 +599,8 @@ int main(void)
         RUNNER_TEST(a_fork_bomb_ends_with_its_time),
         RUNNER_TEST(a_fork_bomb_in_the_background_ends_with_the_reset),
         RUNNER_TEST(processes_that_run_away_are_caught),
-        RUNNER_TEST(a_tree_dies_although_its_code_took_away_our_descriptors),
+        RUNNER_TEST(a_tree_dies_whose_code_takes_away_the_limits_of_its_supervisor),
+        RUNNER_TEST(a_runner_whose_limits_are_taken_away_ends_with_all_it_started),
         RUNNER_TEST(as_first_process_it_times_out_and_ends_all),
         RUNNER_TEST(as_first_process_it_obeys_sigterm),
         RUNNER_TEST(without_proc_a_tree_dies_all_the_same),
