@@ -411,14 +411,14 @@ int32_t executors_need(struct executors *executors, const char *language,
     }
     if (status != CODE_EXECUTOR_OK) {
         if (status != CODE_EXECUTOR_NOT_FOUND) {
-            say_note("The executor sandbox does not work here: %s", reason.message);
+            say_problem("The executor sandbox does not work here: %s", reason.message);
         }
         status = executors_load(executors, "local", executors->default_config, &loaded, error);
         if (status != CODE_EXECUTOR_OK) {
             return status;
         }
-        say_note("The executor local does not isolate: code runs on this machine as you. "
-                 "(--executor NAME chooses another; `host_demo plugins` lists them.)");
+        say_problem("The executor local does not isolate: code runs on this machine as you. "
+                    "(--executor NAME chooses another; `host_demo plugins` lists them.)");
     }
     return executors_route(executors, NULL, loaded, error);
 }
