@@ -83,7 +83,7 @@ run_packages=(python3 bubblewrap)
 test_packages=(procps zsh ruby perl php-cli lua5.4 gawk sqlite3)
 have node || test_packages+=(nodejs)
 if [ -n "${CODE_EXECUTOR_REQUIRE_ALL:-}" ]; then
-    test_packages+=(golang-go rustc default-jdk-headless r-base-core elixir mono-csharp-shell)
+    test_packages+=(golang-go rustc default-jdk-headless r-base-core elixir mono-csharp-shell ts-node)
 fi
 
 # configure FOLDER [CMAKE-OPTION...]: a build folder that was made by another generator or for another

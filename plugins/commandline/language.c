@@ -23,6 +23,8 @@ enum { SAVED = 0, RUNS = 1, SHELL = 2, SESSION = 4 };
  * An interpreter that confines scripts by itself (deno) is told not to: the executor is what confines,
  * and a script must not do here what it cannot do there. Nothing asks questions, since nobody answers.
  *
+ * No TypeScript is checked for its types, as most of what runs it does not.
+ *
  * Go is built and then run, for `go run` ends with 1 whatever the program ended with. Rust's crate has a
  * name of its own, as not every file's can be one. `csi` comes last: it is also a Scheme.
  */
@@ -46,7 +48,8 @@ static const struct row {
      "node {file} | deno run --quiet --allow-all --ext=js {file} | "
      "bun run --loader=.javascript:js {file}"},
     {"typescript", "ts", "ts mts cts", SAVED,
-     "tsx {file} | deno run --quiet --allow-all {file} | bun run {file} | ts-node {file} | "
+     "tsx {file} | deno run --quiet --allow-all {file} | bun run {file} | "
+     "ts-node --transpile-only {file} | "
      "node --experimental-strip-types --disable-warning=ExperimentalWarning {file}"},
     {"ruby", "rb", "rb", SAVED, "ruby {file}"},
     {"perl", "pl", "pl pm", SAVED, "perl {file}"},

@@ -14,7 +14,7 @@ add_test(NAME integration.languages.docker
                  $<TARGET_FILE:integration_cases> docker ${all_languages} languages.json)
 set_tests_properties(integration.languages.local integration.languages.sandbox
                      integration.languages.docker PROPERTIES
-                     SKIP_RETURN_CODE 77 LABELS unsanitized TIMEOUT 900)
+                     SKIP_RETURN_CODE 77 LABELS unsanitized TIMEOUT 1800)
 set_tests_properties(integration.languages.docker PROPERTIES RESOURCE_LOCK docker)
 
 add_executable(integration_languages languages.c)
