@@ -78,6 +78,13 @@ static void hint(struct composition *composition, enum input_event event)
     }
 }
 
+/* "/help": what other dialogues take as a command is no message either. */
+static bool is_slash_command(const char *line)
+{
+    size_t letters = strspn(line + (*line == '/'), "abcdefghijklmnopqrstuvwxyz");
+    return *line == '/' && letters > 0 && line[1 + letters] == '\0';
+}
+
 /* What follows the first line or paste of a message. */
 static enum composed go_on(struct composition *composition)
 {
@@ -120,7 +127,7 @@ enum composed compose(struct input *input, struct bytes *text)
         if (is_blank(bytes_text(&first), first.length)) {
             return COMPOSED_NOTHING;
         }
-        if (*bytes_text(&first) == ':') {
+        if (*bytes_text(&first) == ':' || is_slash_command(bytes_text(&first))) {
             input_remember(input, bytes_text(&first));
             return bytes_append(text, first.data, first.length) ? COMPOSED_COMMAND : COMPOSED_END;
         }

@@ -92,8 +92,22 @@ static void take_message(struct repl *repl, const struct bytes *message)
         say_error(&error);
         return;
     }
-    if (review(repl->input, repl->executors, &plan)) {
+    switch (review(repl->input, repl->executors, &plan)) {
+    case REVIEW_RUN:
         run_plan(repl, &plan);
+        break;
+    case REVIEW_QUIT:
+        repl->ended = true;
+        break;
+    case REVIEW_UNANSWERED:
+        if (!input_is_edited(repl->input) && !interrupt_pending()) {
+            say_problem("stdin ended before an answer; nothing of this message was run. "
+                        "`host_demo run -` runs a message from stdin without asking.");
+        }
+        break;
+    case REVIEW_NOTHING:
+    default:
+        break;
     }
 }
 
@@ -302,6 +316,11 @@ static void take_command(struct repl *repl, char *line)
         } else {
             command->run(repl, arguments);
         }
+        return;
+    }
+    if (*line == '/') {
+        *line = ':'; /* The spelling of other dialogues. */
+        say_problem("Commands begin with a colon here: %s; :help lists those there are.", line);
         return;
     }
     const char *near = nearest_word(line, repl->command_names, REPL_COMMANDS);

@@ -4,7 +4,7 @@
  *
  *       1  python   3 lines  → local    import os …
  *       2  js       1 line   → local, saved only    console.log(1)
- *     Run them? (y, n, a number, s to see the code)
+ *     Run them? (y, n, a number: only that block, s shows the code)
  */
 #include "review.h"
 #include "terminal.h"
@@ -225,55 +225,68 @@ static void trim(struct bytes *text)
     }
 }
 
-/* What one answer means: 1 yes, 0 no, -1 ask again. */
-static int take_answer(struct plan *plan, const char *answer)
+#define ANSWERS "y runs, n does not, a number runs that block alone, s shows the code"
+
+/* Whether ANSWER ends the question, and then how. */
+static bool take_answer(struct plan *plan, const char *answer, enum review_end *end)
 {
-    if (is_word(answer, "y", "yes")) {
-        return 1;
-    }
-    if (is_word(answer, "n", "no")) {
-        return 0;
-    }
-    if (is_word(answer, "s", "show")) {
-        show_code(plan);
-        return -1;
+    static const struct {
+        const char *letter, *word;
+        enum review_end end;
+    } endings[] = {
+        {"y", "yes", REVIEW_RUN},
+        {"n", "no", REVIEW_NOTHING},
+        {":q", ":quit", REVIEW_QUIT},
+    };
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (is_word(answer, endings[i].letter, endings[i].word)) {
+            *end = endings[i].end;
+            return true;
+        }
     }
     if (are_numbers(plan, answer)) {
         plan_keep(plan, is_number_chosen, answer);
-        return 1;
+        *end = REVIEW_RUN;
+        return true;
     }
-    if (*answer != '\0') {
-        say(TONE_YELLOW, "That is no answer: y runs, n does not, a number runs that block, s shows "
-                         "the code.");
+    if (is_word(answer, "s", "show")) {
+        show_code(plan);
+    } else if (is_word(answer, ":h", ":help")) {
+        say(TONE_PLAIN, ANSWERS "; :quit ends the dialogue.");
+    } else if (*answer != '\0') {
+        say(TONE_YELLOW, "That is no answer: " ANSWERS ".");
     }
-    return -1;
+    return false;
 }
 
-bool review(struct input *input, const struct executors *executors, struct plan *plan)
+enum review_end review(struct input *input, const struct executors *executors, struct plan *plan)
 {
     show_table(executors, plan);
     if (plan->count == 0) {
         say(TONE_YELLOW, "Nothing to run.");
-        return false;
+        return REVIEW_NOTHING;
     }
-    const char *question = plan->count == 1 ? "Run it? (y, n, s shows the code) "
-                                            : "Run them? (y, n, a number, s shows the code) ";
+    const char *question = plan->count == 1
+                               ? "Run it? (y, n, s shows the code) "
+                               : "Run them? (y, n, a number: only that block, s shows the code) ";
     CLEANUP(bytes_free) struct bytes answer = {0};
+    enum review_end end = REVIEW_NOTHING;
     for (;;) {
         input_forget_waiting(input);
         switch (input_next(input, question, &answer)) {
         case INPUT_LINE:
             trim(&answer);
-            int meant = take_answer(plan, bytes_text(&answer));
-            if (meant >= 0) {
-                return meant == 1;
+            if (take_answer(plan, bytes_text(&answer), &end)) {
+                return end;
             }
             break;
         case INPUT_PASTE:
             say(TONE_YELLOW, "A paste is no answer.");
             break;
+        case INPUT_GONE:
+            return REVIEW_UNANSWERED;
         default:
-            return false;
+            return REVIEW_NOTHING;
         }
     }
 }

@@ -13,7 +13,14 @@
 #include "input.h"
 #include "plan.h"
 
-/* Shows PLAN; leaves in it what shall run. False: nothing. */
-bool review(struct input *input, const struct executors *executors, struct plan *plan);
+enum review_end {
+    REVIEW_RUN,
+    REVIEW_NOTHING,
+    REVIEW_UNANSWERED, /* there is nobody to answer any more */
+    REVIEW_QUIT,       /* and the dialogue shall end */
+};
+
+/* Shows PLAN and asks; leaves in it what shall run. */
+enum review_end review(struct input *input, const struct executors *executors, struct plan *plan);
 
 #endif /* HOST_DEMO_REVIEW_H */

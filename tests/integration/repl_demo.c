@@ -483,6 +483,27 @@ static void a_script_that_does_not_answer_runs_nothing(void **state)
     struct demo_result result = script("```echo\nprint one\n```\n");
     assert_int_equal(result.status, 0);
     assert_string_equal(result.output, "");
+    assert_non_null(strstr(result.words, "host_demo run -"));
+    demo_result_free(&result);
+}
+
+static void commands_are_answers_too(void **state)
+{
+    (void)state;
+    struct demo_result result = script("```echo\nprint one\n```\n\n:help\n:quit\n:nonsense\n");
+    assert_int_equal(result.status, 0);
+    assert_string_equal(result.output, "");
+    assert_non_null(strstr(result.words, "a number runs that block alone"));
+    assert_null(strstr(result.words, "no answer"));
+    assert_null(strstr(result.words, "nonsense"));
+    demo_result_free(&result);
+}
+
+static void a_slash_is_answered_with_the_colon(void **state)
+{
+    (void)state;
+    struct demo_result result = script("/help\n:quit\n");
+    assert_non_null(strstr(result.words, "Commands begin with a colon here: :help"));
     demo_result_free(&result);
 }
 
@@ -511,6 +532,8 @@ int main(void)
         cmocka_unit_test(it_is_small_when_idle),
         cmocka_unit_test(a_script_can_talk_too),
         cmocka_unit_test(a_script_that_does_not_answer_runs_nothing),
+        cmocka_unit_test(commands_are_answers_too),
+        cmocka_unit_test(a_slash_is_answered_with_the_colon),
     };
     return cmocka_run_group_tests_name("repl", tests, NULL, NULL);
 }

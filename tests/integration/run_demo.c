@@ -471,8 +471,7 @@ static void without_a_sandbox_the_default_is_local_and_says_so(void **state)
     char *path = strdup(getenv("PATH"));
     setenv("PATH", "/nonexistent", 1); /* where no bubblewrap is */
     struct demo_result result;
-    demo_run(&(struct demo_call){.arguments = {"run", "-q"}, .input = BLOCK("js", "1")},
-             &result);
+    demo_run(&(struct demo_call){.arguments = {"run", "-q"}, .input = BLOCK("js", "1")}, &result);
     setenv("PATH", path, 1);
     free(path);
     assert_int_equal(result.status, 0);
