@@ -56,6 +56,16 @@ static bool image_is_missing(const struct answer *answer)
            (strstr(answer->message, "o such image") || strstr(answer->message, "mage not known"));
 }
 
+/* The first: "Your kernel does not support swap limit capabilities …". */
+static void note_warning(struct container *container, const struct answer *answer)
+{
+    json_object *warnings = json_member(answer->json, "Warnings");
+    const char *first = json_object_is_type(warnings, json_type_array)
+                            ? json_object_get_string(json_object_array_get_idx(warnings, 0))
+                            : NULL;
+    snprintf(container->warning, sizeof container->warning, "%s", first ? first : "");
+}
+
 static enum create_result judge(struct container *container, const char *name,
                                 const struct answer *answer, int32_t *status,
                                 code_executor_error *error)
@@ -64,6 +74,7 @@ static enum create_result judge(struct container *container, const char *name,
     if (answer->status == 201 && id && strlen(id) < sizeof container->id) {
         strcpy(container->id, id);
         snprintf(container->name, sizeof container->name, "%s", name);
+        note_warning(container, answer);
         *status = CODE_EXECUTOR_OK;
         return CREATE_OK;
     }
@@ -78,7 +89,7 @@ static enum create_result judge(struct container *container, const char *name,
 static int32_t finish_create(struct engine *engine, http_transfer *transfer, struct answer *answer,
                              code_executor_error *error)
 {
-    int32_t status = engine_finish(engine, transfer, ENGINE_LIMIT_MS, answer, error);
+    int32_t status = engine_finish(engine, transfer, engine->limit_ms, answer, error);
     if (status != CODE_EXECUTOR_CANCELLED)
         return status;
     int cancel_fd = engine->cancel_fd;
@@ -133,12 +144,13 @@ int32_t container_watch(struct container *container, code_executor_error *error)
 
 int32_t container_watched(struct container *container, code_executor_error *error)
 {
-    http_patience patience = {container->engine->cancel_fd, ENGINE_LIMIT_MS};
+    http_patience patience = {container->engine->cancel_fd, container->engine->limit_ms};
     int32_t status = http_await_head(container->ending, patience, error);
     if (status != CODE_EXECUTOR_OK || http_status(container->ending) == 200)
         return status;
     struct answer CLEANUP_ANSWER answer = {0};
-    status = engine_finish(container->engine, container->ending, ENGINE_LIMIT_MS, &answer, error);
+    status = engine_finish(container->engine, container->ending, container->engine->limit_ms,
+                           &answer, error);
     return status != CODE_EXECUTOR_OK
                ? status
                : engine_refusal(container->engine, &answer, "wait for the container", error);

@@ -21,6 +21,7 @@ struct container {
     char name[256];
     bool auto_remove;
     bool unknown;          /* the engine never said whether it made it */
+    char warning[256];     /* what the engine said when it made it, may be empty */
     http_transfer *ending; /* the open request of watch, or NULL */
     bool started;
     bool ended;

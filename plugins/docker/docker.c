@@ -124,6 +124,13 @@ static void show(struct docker *docker)
     pthread_mutex_unlock(&docker->lock);
 }
 
+static void leave(struct docker *docker)
+{
+    memcpy(docker->left_id, docker->container.id, sizeof docker->left_id);
+    memcpy(docker->left_name, docker->container.name, sizeof docker->left_name);
+    docker->left_whole = docker->prepared && docker->stop_container && !docker->auto_remove;
+}
+
 static int32_t docker_launch(void *state, const launch_context *context, launched *result,
                              code_executor_error *error)
 {
@@ -143,6 +150,8 @@ static int32_t docker_launch(void *state, const launch_context *context, launche
     }
     if (status != CODE_EXECUTOR_OK) {
         start_undo(docker);
+        if (docker->container.id[0])
+            leave(docker);
         engine_close(docker->engine);
         docker->engine = NULL;
         return status;
@@ -150,7 +159,11 @@ static int32_t docker_launch(void *state, const launch_context *context, launche
     if (docker->keep_ptrace)
         launch_log(context, CODE_EXECUTOR_LOG_WARNING,
                    "cap_add gives the code CAP_SYS_PTRACE: as root it can forge results");
-    docker->engine->cancel_fd = -1;
+    if (docker->container.warning[0])
+        launch_log(context, CODE_EXECUTOR_LOG_WARNING, "the engine warns: %s",
+                   docker->container.warning);
+    launch_log(context, CODE_EXECUTOR_LOG_DEBUG, "container %s runs", docker->container.name);
+    engine_clean_up(docker->engine);
     show(docker);
     return CODE_EXECUTOR_OK;
 }
@@ -169,12 +182,6 @@ static int32_t docker_prepare(void *state, const launch_context *context, sessio
 }
 
 /* ---- shut_down --------------------------------------------------------------------------------- */
-
-static void leave(struct docker *docker)
-{
-    memcpy(docker->left_id, docker->container.id, sizeof docker->left_id);
-    memcpy(docker->left_name, docker->container.name, sizeof docker->left_name);
-}
 
 /* The runner is exiting, as its input has ended; where it does not (a paused container), it is killed. */
 static int32_t end_container(struct docker *docker, bool lost, code_executor_error *error)

@@ -33,10 +33,11 @@ struct docker {
     bool keep_ptrace;
     bool prepared; /* a launch has come to its end with this container: it may be left */
 
-    /* The container of an earlier launch that was left where it is, by stop_container or auto_remove;
-     * else empty. */
+    /* The container of an earlier launch that was left where it is: by stop_container or auto_remove, or
+     * as it could not be removed; else empty. */
     char left_id[CONTAINER_ID_SIZE];
     char left_name[256];
+    bool left_whole; /* it may be started again */
 
     /* For describe, which may come at any time. */
     pthread_mutex_t lock;

@@ -14,6 +14,8 @@
 #define NEWEST_MINOR   51
 #define OLDEST_MINOR   30
 #define PING_LIMIT_MS  10000
+#define CALL_LIMIT_MS  120000
+#define CLEAN_LIMIT_MS 20000
 #define VERSION_FORMAT "1.%d"
 
 /* ---- negotiation ------------------------------------------------------------------------------- */
@@ -96,6 +98,7 @@ int32_t engine_open(const struct endpoint *endpoint, int cancel_fd, struct engin
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
     engine->endpoint = endpoint;
     engine->cancel_fd = cancel_fd;
+    engine->limit_ms = CALL_LIMIT_MS;
     int32_t status = http_client_new(endpoint, &engine->http, error);
     if (status == CODE_EXECUTOR_OK)
         status = ping(engine, error);
@@ -113,6 +116,12 @@ void engine_close(struct engine *engine)
         return;
     http_client_free(engine->http);
     free(engine);
+}
+
+void engine_clean_up(struct engine *engine)
+{
+    engine->cancel_fd = -1;
+    engine->limit_ms = CLEAN_LIMIT_MS;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------- */
@@ -173,7 +182,7 @@ static int32_t call_once(struct engine *engine, const http_request *request, str
     http_transfer *transfer = NULL;
     int32_t status = engine_begin(engine, *request, &transfer, error);
     if (status == CODE_EXECUTOR_OK)
-        status = engine_finish(engine, transfer, ENGINE_LIMIT_MS, answer, error);
+        status = engine_finish(engine, transfer, engine->limit_ms, answer, error);
     http_end(transfer);
     return status;
 }

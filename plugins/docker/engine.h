@@ -14,7 +14,8 @@
 struct engine {
     const struct endpoint *endpoint;
     http_client *http;
-    int cancel_fd;    /* gives up calls of now; -1 while cleaning up */
+    int cancel_fd;    /* gives up calls of now; -1: none */
+    int limit_ms;     /* how long the engine may take over a call */
     char version[16]; /* "1.41" */
     char server[128]; /* "Docker/20.10.24 (linux)", for describe; may be empty */
 };
@@ -23,6 +24,9 @@ struct engine {
 int32_t engine_open(const struct endpoint *endpoint, int cancel_fd, struct engine **opened,
                     code_executor_error *error);
 void engine_close(struct engine *engine);
+
+/* From now on calls clean up: they can no longer be cancelled, but must not hold anybody up. */
+void engine_clean_up(struct engine *engine);
 
 /* Of the engine's words, as they are kept for a message. */
 #define ENGINE_WORDS_SIZE 768
@@ -39,9 +43,6 @@ void answer_clear(struct answer *answer);
 void answer_read(struct answer *answer, long status, const char *body);
 
 #define CLEANUP_ANSWER __attribute__((cleanup(answer_clear)))
-
-/* How long an engine may take over a call that does no heavy work. */
-#define ENGINE_LIMIT_MS 120000
 
 /* METHOD on PATH (without the version), with BODY as JSON, or NULL. ANSWER is overwritten. */
 int32_t engine_call(struct engine *engine, const char *method, const char *path, json_object *body,

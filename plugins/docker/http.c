@@ -20,7 +20,7 @@
 #define CONNECT_TIMEOUT_MS 10000L
 #define HEAD_MAX           (64 * 1024)
 #define BODY_MAX           (16 * 1024 * 1024)
-#define IDLE_CONNECTIONS   2L
+#define CONNECTIONS_KEPT   8L /* those in use count */
 #define CONNECTION_BUFFER  (256L * 1024)
 
 struct http_client {
@@ -79,7 +79,7 @@ int32_t http_client_new(const struct endpoint *endpoint, http_client **client,
         http_client_free(made);
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory or descriptors");
     }
-    curl_multi_setopt(made->multi, CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS);
+    curl_multi_setopt(made->multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
     *client = made;
     return CODE_EXECUTOR_OK;
 }

@@ -132,7 +132,8 @@ int32_t runner_volume_check(const struct runner_volume *volume, struct container
     http_request request = {.method = "HEAD", .path = path};
     int32_t status = engine_begin(container->engine, request, &transfer, error);
     if (status == CODE_EXECUTOR_OK)
-        status = engine_finish(container->engine, transfer, ENGINE_LIMIT_MS, &answer, error);
+        status =
+            engine_finish(container->engine, transfer, container->engine->limit_ms, &answer, error);
     if (status == CODE_EXECUTOR_OK && answer.status != 200 && answer.status != 404)
         status = engine_refusal(container->engine, &answer, "look for the runner", error);
     *whole = status == CODE_EXECUTOR_OK && answer.status == 200 &&
@@ -215,7 +216,7 @@ static int32_t put_archive(struct container *helper, const struct file *archive,
                             .body_length = archive->size};
     int32_t status = engine_begin(helper->engine, request, &transfer, error);
     if (status == CODE_EXECUTOR_OK)
-        status = engine_finish(helper->engine, transfer, ENGINE_LIMIT_MS, &answer, error);
+        status = engine_finish(helper->engine, transfer, helper->engine->limit_ms, &answer, error);
     http_end(transfer);
     if (status != CODE_EXECUTOR_OK || answer.status == 200)
         return status;

@@ -276,10 +276,11 @@ static void leave_again(struct docker *docker, transport **opened)
     if (*opened)
         (*opened)->operations->close(*opened);
     *opened = NULL;
-    docker->engine->cancel_fd = -1;
+    engine_clean_up(docker->engine);
     container_kill(&docker->container, NULL);
     container_let_go(&docker->container);
     memcpy(docker->left_id, docker->container.id, sizeof docker->left_id);
+    docker->left_whole = true;
     docker->container.id[0] = '\0';
 }
 
@@ -299,17 +300,25 @@ static int32_t revive(struct docker *docker, transport **opened, bool *up,
     return status;
 }
 
-/* A container that stays (auto_remove: false) and has stopped is started again, with what is in it; one
- * that goes on (stop_container: false) makes room for a fresh one. */
-static int32_t deal_with_left(struct docker *docker, transport **opened, bool *up,
+/* One that stays (auto_remove: false) and has stopped is started again, with what is in it; any other, such
+ * as one that goes on (stop_container: false), makes room for a fresh one. */
+static int32_t deal_with_left(struct start *start, transport **opened, bool *up,
                               code_executor_error *error)
 {
+    struct docker *docker = start->docker;
     if (!docker->left_id[0])
         return CODE_EXECUTOR_OK;
     take_left(docker);
-    if (docker->auto_remove || !docker->stop_container)
-        return container_remove(&docker->container, error);
-    return revive(docker, opened, up, error);
+    if (docker->left_whole && !config_value(docker->config, "work_dir"))
+        docker->container.id[0] =
+            '\0'; /* it is bound to the private workspace of then: let it be */
+    else if (docker->left_whole)
+        return revive(docker, opened, up, error);
+    else if (container_remove(&docker->container, error) != CODE_EXECUTOR_OK)
+        launch_log(start->context, CODE_EXECUTOR_LOG_WARNING,
+                   "container %s of an earlier start could not be removed", docker->container.name);
+    docker->container.id[0] = '\0';
+    return CODE_EXECUTOR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------ */
@@ -320,7 +329,7 @@ static int32_t start_up(struct start *start, transport **opened, code_executor_e
     bool up = false;
     int32_t status = make_body(start, error);
     if (status == CODE_EXECUTOR_OK)
-        status = deal_with_left(docker, opened, &up, error);
+        status = deal_with_left(start, opened, &up, error);
     docker->prepared = up;
     if (status != CODE_EXECUTOR_OK || up)
         return status;
@@ -358,7 +367,7 @@ int32_t start_container(struct docker *docker, const launch_context *context, tr
 
 void start_undo(struct docker *docker)
 {
-    docker->engine->cancel_fd = -1;
+    engine_clean_up(docker->engine);
     if (docker->container.id[0])
         container_remove(&docker->container, NULL);
     else if (docker->container.unknown)
