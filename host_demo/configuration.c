@@ -126,6 +126,7 @@ int32_t configuration_make(const char *given, const code_executor_v1 *table, con
     CLEANUP(free_json) json_object *object = parse_object(text);
     bool configured = object != NULL && json_object_object_get_ex(object, "work_dir", NULL);
     if (configured && work_dir != NULL) {
+        made->given_twice = true;
         return fail(error, CODE_EXECUTOR_INVALID,
                     "The workspace of %s is given twice: by --work-dir and by work_dir in its "
                     "configuration.",

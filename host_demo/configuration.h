@@ -14,10 +14,11 @@
 struct configuration {
     struct bytes text; /* JSON for create, or what was given instead of it */
     char *workspace;   /* a temporary folder that was made for it, or NULL */
+    bool given_twice;  /* the workspace: why there is none (wrong usage) */
 };
 
 /* GIVEN: JSON, @FILE or NULL. WORK_DIR: for all executors, or NULL. LABEL is for messages. After a
- * failure there is nothing to free. */
+ * failure there is nothing to free, and GIVEN_TWICE may tell why. */
 int32_t configuration_make(const char *given, const code_executor_v1 *table, const char *label,
                            const char *work_dir, struct configuration *made,
                            code_executor_error *error);

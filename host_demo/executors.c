@@ -9,6 +9,7 @@
 #include "executors.h"
 #include "configuration.h"
 #include "interrupt.h"
+#include "known_languages.h"
 #include "terminal.h"
 #include <errno.h>
 #include <pthread.h>
@@ -30,6 +31,7 @@ struct executors {
     struct route *routes; /* as the router has them */
     size_t route_count;
     const char *work_dir;
+    bool misused;
     const char *default_config; /* of the executor that is chosen where none is named, or NULL */
 };
 
@@ -146,6 +148,7 @@ static int32_t create_instance(struct executors *executors, struct executor *exe
     int32_t status = configuration_make(config, executor->table, executor->label,
                                         executors->work_dir, &made, error);
     if (status != CODE_EXECUTOR_OK) {
+        executors->misused = executors->misused || made.given_twice;
         return status;
     }
     executor->workspace = made.workspace;
@@ -155,9 +158,12 @@ static int32_t create_instance(struct executors *executors, struct executor *exe
         .log = take_log,
         .progress = take_progress,
     };
-    status = executor->table->create(&host, bytes_text(&made.text), &executor->instance, error);
+    code_executor_error reason = CODE_EXECUTOR_ERROR_INIT;
+    status = executor->table->create(&host, bytes_text(&made.text), &executor->instance, &reason);
     bytes_free(&made.text);
-    return status;
+    return status == CODE_EXECUTOR_OK
+               ? status
+               : fail(error, status, "%s: %s", executor->label, reason.message);
 }
 
 static int32_t load_new(struct executors *executors, const char *name, const char *config,
@@ -326,8 +332,13 @@ static int32_t note_route(struct executors *executors, const char *language,
 int32_t executors_route(struct executors *executors, const char *language,
                         const struct executor *executor, code_executor_error *error)
 {
-    int32_t status = code_executor_router_add(executors->router, language, executor->label,
-                                              executor->table, executor->instance, error);
+    int32_t status =
+        language == NULL ? CODE_EXECUTOR_OK : check_language(executor, language, error);
+    executors->misused = executors->misused || status == CODE_EXECUTOR_INVALID;
+    if (status == CODE_EXECUTOR_OK) {
+        status = code_executor_router_add(executors->router, language, executor->label,
+                                          executor->table, executor->instance, error);
+    }
     return status == CODE_EXECUTOR_OK ? note_route(executors, language, executor, error) : status;
 }
 
@@ -337,7 +348,8 @@ bool executors_append_routes(const struct executors *executors, struct bytes *te
     for (size_t i = 0; i < executors->route_count && whole; i++) {
         const struct route *route = &executors->routes[i];
         CLEANUP(bytes_free) struct bytes language = {0};
-        const char *shown = route->language == NULL ? "everything else" : route->language;
+        const char *rest = executors->route_count == 1 ? "everything" : "everything else";
+        const char *shown = route->language == NULL ? rest : route->language;
         whole = bytes_append_visible(&language, shown, strlen(shown), false) &&
                 bytes_format(text, "  %-16s %s %s\n", bytes_text(&language), sign_arrow(),
                              route->executor->label);
@@ -368,22 +380,58 @@ int32_t executors_load_named(struct executors *executors, const struct options *
     return status;
 }
 
-static int32_t load_sandbox(struct executors *executors, const struct executor **loaded,
-                            code_executor_error *error)
+static int32_t start_sandbox(struct executors *executors, const struct executor **started,
+                             code_executor_error *error)
 {
-    int32_t status = executors_load(executors, "sandbox", executors->default_config, loaded, error);
+    int32_t status =
+        executors_load(executors, "sandbox", executors->default_config, started, error);
     if (status != CODE_EXECUTOR_OK) {
         return status;
     }
     if (!interrupt_begin(executors_cancel, executors)) {
         return fail(error, CODE_EXECUTOR_CANCELLED, "Interrupted.");
     }
-    status = (*loaded)->table->start((*loaded)->instance, error);
+    code_executor_error reason = CODE_EXECUTOR_ERROR_INIT;
+    status = (*started)->table->start((*started)->instance, &reason);
     interrupt_finish();
     if (status != CODE_EXECUTOR_OK) {
+        fail(error, status, "%s: %s", (*started)->label, reason.message);
         free_executor(remove_last(executors));
     }
     return status;
+}
+
+static bool is_missing(const char *name)
+{
+    code_executor_plugin *plugin = NULL;
+    int32_t status = code_executor_plugin_load(name, &plugin, NULL);
+    code_executor_plugin_unload(plugin);
+    return status == CODE_EXECUTOR_NOT_FOUND;
+}
+
+/* Whether sandbox cannot work here, whatever it is told. What was wrong with the workspace or the
+ * configuration of the user must not make code run without isolation: where there was either, the
+ * sandbox is asked again without them, and what it answers then is the REASON. */
+static bool cannot_work(struct executors *executors, code_executor_error *reason)
+{
+    const char *config = executors->default_config, *work_dir = executors->work_dir;
+    code_executor_error answer = *reason;
+    if (config != NULL || work_dir != NULL) {
+        const struct executor *plain = NULL;
+        executors->default_config = executors->work_dir = NULL;
+        answer.status = start_sandbox(executors, &plain, &answer);
+        executors->default_config = config;
+        executors->work_dir = work_dir;
+        if (answer.status == CODE_EXECUTOR_OK) {
+            free_executor(remove_last(executors));
+        }
+    }
+    if (answer.status != CODE_EXECUTOR_UNAVAILABLE && answer.status != CODE_EXECUTOR_DENIED &&
+        answer.status != CODE_EXECUTOR_UNSUPPORTED) {
+        return false;
+    }
+    *reason = answer;
+    return true;
 }
 
 static bool has_default_route(const struct executors *executors)
@@ -405,12 +453,14 @@ int32_t executors_need(struct executors *executors, const char *language,
     }
     const struct executor *loaded = NULL;
     code_executor_error reason = CODE_EXECUTOR_ERROR_INIT;
-    int32_t status = load_sandbox(executors, &loaded, &reason);
-    if (status == CODE_EXECUTOR_CANCELLED || status == CODE_EXECUTOR_INVALID) {
-        return fail(error, status, "%s", reason.message);
-    }
+    bool missing = is_missing("sandbox");
+    int32_t status = missing ? CODE_EXECUTOR_NOT_FOUND : start_sandbox(executors, &loaded, &reason);
     if (status != CODE_EXECUTOR_OK) {
-        if (status != CODE_EXECUTOR_NOT_FOUND) {
+        if (!missing && (status == CODE_EXECUTOR_CANCELLED || status == CODE_EXECUTOR_INVALID ||
+                         !cannot_work(executors, &reason))) {
+            return fail(error, status, "%s", reason.message);
+        }
+        if (!missing) {
             say_problem("The executor sandbox does not work here: %s", reason.message);
         }
         status = executors_load(executors, "local", executors->default_config, &loaded, error);
@@ -428,20 +478,6 @@ const char *executors_label(const struct executors *executors, const char *langu
     return code_executor_router_find(executors->router, language);
 }
 
-/* Whether NAME is a name or an alias of LANGUAGE. */
-static bool goes_by(const code_executor_language *language, const char *name)
-{
-    if (code_executor_language_equal(language->name, name)) {
-        return true;
-    }
-    for (size_t i = 0; i < language->alias_count; i++) {
-        if (code_executor_language_equal(language->aliases[i], name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static const struct executor *find_route(const struct executors *executors, const char *language)
 {
     const char *label = code_executor_router_find(executors->router, language);
@@ -451,22 +487,12 @@ static const struct executor *find_route(const struct executors *executors, cons
 enum block_policy executors_policy(const struct executors *executors, const char *language)
 {
     const struct executor *executor = find_route(executors, language);
-    const code_executor_languages_v1 *extension =
-        executor == NULL
-            ? NULL
-            : executor->table->get_extension(executor->instance, CODE_EXECUTOR_EXTENSION_LANGUAGES);
-    const code_executor_language *const *languages = NULL;
-    size_t count = 0;
-    if (extension == NULL ||
-        extension->list(executor->instance, &languages, &count, NULL) != CODE_EXECUTOR_OK) {
-        return POLICY_RUNS;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (goes_by(languages[i], language)) {
-            return languages[i]->runs ? POLICY_RUNS : POLICY_SAVES;
-        }
-    }
-    return POLICY_UNKNOWN;
+    return executor == NULL ? POLICY_RUNS : executor_policy(executor, language);
+}
+
+bool executors_are_misused(const struct executors *executors)
+{
+    return executors != NULL && executors->misused;
 }
 
 size_t executors_count(const struct executors *executors)

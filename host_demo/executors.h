@@ -46,7 +46,8 @@ void executors_close_at(struct executors **executors);
 int32_t executors_load(struct executors *executors, const char *specification, const char *config,
                        const struct executor **loaded, code_executor_error *error);
 
-/* Sends LANGUAGE (NULL: all without a route of their own) to an executor. */
+/* Sends LANGUAGE (NULL: all without a route of their own) to an executor. INVALID: a language that
+ * neither the host library nor this executor knows. */
 int32_t executors_route(struct executors *executors, const char *language,
                         const struct executor *executor, code_executor_error *error);
 
@@ -57,7 +58,8 @@ int32_t executors_load_named(struct executors *executors, const struct options *
 /*
  * Makes sure that LANGUAGE (NULL: any without a route of its own) has a route: where it has none
  * and there is no default executor yet, that is sandbox, or local where sandbox is not there or
- * does not work here, with a word that local does not isolate.
+ * cannot work here, with a word that local does not isolate. What is wrong with the user's
+ * configuration or workspace is a failure, and never a reason for local.
  */
 int32_t executors_need(struct executors *executors, const char *language,
                        code_executor_error *error);
@@ -68,6 +70,9 @@ const char *executors_label(const struct executors *executors, const char *langu
 /* What the executor of LANGUAGE would do with a block in it; POLICY_RUNS where it does not tell. */
 enum block_policy { POLICY_RUNS, POLICY_SAVES, POLICY_UNKNOWN };
 enum block_policy executors_policy(const struct executors *executors, const char *language);
+
+/* Whether a failure was one of usage: what was asked for can be on no machine. NULL is allowed. */
+bool executors_are_misused(const struct executors *executors);
 
 size_t executors_count(const struct executors *executors);
 const struct executor *executors_at(const struct executors *executors, size_t index);

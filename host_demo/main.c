@@ -8,6 +8,7 @@
  *                                         (lines that are typed or pasted), review.c (shall it run?)
  *     message.c         a message, as it is          plan.c           which of its blocks run
  *     executors.c       plugins, labels, routes      configuration.c  theirs, and the workspace
+ *     known_languages.c what one of them runs
  *     watch.c           a run, shown while it goes   json_result.c    results as JSON
  *     terminal.c        stdout and stderr            filter.c         what a terminal is spared
  *     interrupt.c       Ctrl-C and signals           text.c           strings

@@ -6,6 +6,7 @@
 #include "options.h"
 #include "terminal.h"
 #include "text.h"
+#include <code_executor_host.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -50,9 +51,17 @@ static bool keep_route(struct options *options, const char *value)
                     value);
         return false;
     }
+    char *language = strndup(value, (size_t)(equals - value));
+    for (size_t i = 0; i < options->route_count && language != NULL; i++) {
+        const char *other = options->routes[i].language;
+        if (code_executor_language_equal(other, language)) {
+            say_problem("--route names one language twice: `%s` and `%s`.", other, language);
+            free(language);
+            return false;
+        }
+    }
     struct route_option *routes =
         realloc(options->routes, (options->route_count + 1) * sizeof *options->routes);
-    char *language = strndup(value, (size_t)(equals - value));
     options->routes = routes == NULL ? options->routes : routes;
     if (routes == NULL || language == NULL) {
         free(language);
@@ -366,8 +375,10 @@ bool options_usage(int descriptor)
             "then\n"
             "where the program was built or installed; a name with a slash is a path.\n"
             "\n"
-            "Exit status of run: that of the code; 125 when the host or the executor failed; 2 "
-            "for\n"
-            "wrong usage; 141 when nobody reads stdout any more.\n");
+            "Exit status of run: that of the code; 2 when the command line is wrong in itself; 125 "
+            "when\n"
+            "the host or the executor failed (no such file or executor, a wrong configuration); "
+            "141\n"
+            "when nobody reads stdout any more.\n");
     return whole && terminal_write_plain(descriptor, text.data, text.length);
 }

@@ -396,7 +396,7 @@ int repl_command(const struct options *options)
     }
     if (status != CODE_EXECUTOR_OK) {
         say_error(&error);
-        return EXIT_HOST_FAILED;
+        return executors_are_misused(executors) ? EXIT_USAGE : EXIT_HOST_FAILED;
     }
     if (executors_need(executors, NULL, &error) != CODE_EXECUTOR_OK) {
         say_error(&error); /* :load may mend it. */

@@ -77,7 +77,8 @@ int run_command(const struct options *options)
     if (status != CODE_EXECUTOR_OK) {
         bool interrupted = status == CODE_EXECUTOR_CANCELLED && interrupt_pending();
         end.error.status = interrupted ? CODE_EXECUTOR_OK : status;
-        end.exit_code = interrupted ? 130 : EXIT_HOST_FAILED;
+        end.misused = executors_are_misused(executors);
+        end.exit_code = interrupted ? 130 : end.misused ? EXIT_USAGE : EXIT_HOST_FAILED;
         end.outcome = interrupted ? CODE_EXECUTOR_INTERRUPTED : CODE_EXECUTOR_FAILED;
         return finish(options, NULL, &end);
     }

@@ -290,5 +290,8 @@ int run_end_exit_status(const struct run_end *end)
     if (end->write_errno != 0) {
         return end->write_errno == EPIPE ? EXIT_NOBODY_READS : EXIT_HOST_FAILED;
     }
-    return end->error.status != CODE_EXECUTOR_OK ? EXIT_HOST_FAILED : end->exit_code;
+    if (end->error.status != CODE_EXECUTOR_OK) {
+        return end->misused ? EXIT_USAGE : EXIT_HOST_FAILED;
+    }
+    return end->exit_code;
 }

@@ -16,6 +16,7 @@ enum watch_manner {
 
 /* How a run ended. All of it is as the executors said, except where the host itself ended it. */
 struct run_end {
+    bool misused;                        /* the error is one of usage */
     code_executor_error error;           /* status OK: neither host nor executor failed */
     code_executor_routed_result *result; /* may be NULL */
     int32_t exit_code;

@@ -371,7 +371,7 @@ static void a_workspace_given_twice_is_refused(void **state)
     (void)state;
     struct demo_result result =
         RUN(BLOCK("echo", "print x"), "-w", "/tmp", "-c", "{\"work_dir\":\"/\"}");
-    assert_int_equal(result.status, 125);
+    assert_int_equal(result.status, 2);
     assert_says(&result, "given twice");
     demo_result_free(&result);
 }
@@ -471,13 +471,78 @@ static void without_a_sandbox_the_default_is_local_and_says_so(void **state)
     char *path = strdup(getenv("PATH"));
     setenv("PATH", "/nonexistent", 1); /* where no bubblewrap is */
     struct demo_result result;
-    demo_run(&(struct demo_call){.arguments = {"run", "-q"}, .input = BLOCK("js", "1")}, &result);
+    demo_run(&(struct demo_call){.arguments = {"run", "-q", "-w", demo_folder()},
+                                 .input = BLOCK("js", "1")},
+             &result);
     setenv("PATH", path, 1);
     free(path);
     assert_int_equal(result.status, 0);
     assert_says(&result, "The executor sandbox does not work here");
     assert_says(&result, "The executor local does not isolate");
     assert_says(&result, "Code saved to ");
+    demo_result_free(&result);
+}
+
+static void what_is_wrong_with_a_workspace_or_a_configuration_never_leads_to_local(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"-w", "/proc/nothing/here"},
+        {"-c", "{\"bwrap\":\"/nothing\"}"},
+        {"-c", "@/nothing.json"},
+        {"-c", "{\"nothing\":1}"},
+    };
+    struct demo_result plain = CALL("run", demo_file("plain.md", BLOCK("sh", ":"), 12));
+    bool isolates = strstr(plain.words, "does not isolate") == NULL;
+    demo_result_free(&plain);
+    for (size_t i = 0; isolates && i < sizeof wrong / sizeof *wrong; i++) {
+        struct demo_result result = CALL("run", wrong[i][0], wrong[i][1],
+                                         demo_file("plain.md", BLOCK("sh", "echo ran"), 19));
+        assert_int_equal(result.status, 125);
+        assert_string_equal(result.output, "");
+        assert_null(strstr(result.words, "local"));
+        assert_null(strstr(result.words, "does not work here"));
+        demo_result_free(&result);
+    }
+}
+
+static void a_route_for_a_language_that_nobody_knows_is_wrong_usage(void **state)
+{
+    (void)state;
+    struct demo_result result = RUN(BLOCK("echo", "print x"), "--route", "pyton=local");
+    assert_int_equal(result.status, 2);
+    assert_string_equal(result.output, "");
+    assert_says(&result, "Did you mean `python`?");
+    demo_result_free(&result);
+}
+
+static void a_route_for_a_language_of_its_configuration_is_fine(void **state)
+{
+    (void)state;
+    struct demo_result result =
+        RUN(BLOCK("shout", "echo ran"), "--route",
+            "shout=local:{\"languages\":{\"shout\":{\"commands\":[[\"sh\",\"{file}\"]]}}}");
+    assert_int_equal(result.status, 0);
+    assert_string_equal(result.output, "ran\n");
+    demo_result_free(&result);
+}
+
+static void two_routes_for_one_language_are_wrong_usage(void **state)
+{
+    (void)state;
+    struct demo_result result =
+        RUN(BLOCK("echo", "print x"), "--route", "js=echo", "--route", "JavaScript=local");
+    assert_int_equal(result.status, 2);
+    assert_says(&result, "twice");
+    demo_result_free(&result);
+}
+
+static void a_wrong_configuration_names_its_executor(void **state)
+{
+    (void)state;
+    struct demo_result result = RUN(BLOCK("echo", "print x"), "--route", "js=local:{\"timeot\":5}");
+    assert_int_equal(result.status, 125);
+    assert_says(&result, "local: unknown key");
     demo_result_free(&result);
 }
 
@@ -572,6 +637,11 @@ int main(void)
         cmocka_unit_test(info_tells_options_and_languages),
         cmocka_unit_test(a_plugin_may_be_named_by_its_path),
         cmocka_unit_test(without_a_sandbox_the_default_is_local_and_says_so),
+        cmocka_unit_test(what_is_wrong_with_a_workspace_or_a_configuration_never_leads_to_local),
+        cmocka_unit_test(a_route_for_a_language_that_nobody_knows_is_wrong_usage),
+        cmocka_unit_test(a_route_for_a_language_of_its_configuration_is_fine),
+        cmocka_unit_test(two_routes_for_one_language_are_wrong_usage),
+        cmocka_unit_test(a_wrong_configuration_names_its_executor),
         cmocka_unit_test(an_interrupt_cancels_the_running_block),
         cmocka_unit_test(an_interrupted_run_still_gives_its_json),
         cmocka_unit_test(sigterm_cleans_up_and_ends),
