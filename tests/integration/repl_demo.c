@@ -499,6 +499,17 @@ static void commands_are_answers_too(void **state)
     demo_result_free(&result);
 }
 
+static void a_route_for_a_language_that_nobody_knows_is_refused(void **state)
+{
+    (void)state;
+    struct demo_result result = script(":route pyton local\n:route\n:quit\n");
+    assert_int_equal(result.status, 0);
+    assert_non_null(strstr(result.words, "Did you mean `python`?"));
+    assert_null(strstr(result.words, "  pyton"));
+    assert_non_null(strstr(result.words, "  everything  "));
+    demo_result_free(&result);
+}
+
 static void a_slash_is_answered_with_the_colon(void **state)
 {
     (void)state;
@@ -533,6 +544,7 @@ int main(void)
         cmocka_unit_test(a_script_can_talk_too),
         cmocka_unit_test(a_script_that_does_not_answer_runs_nothing),
         cmocka_unit_test(commands_are_answers_too),
+        cmocka_unit_test(a_route_for_a_language_that_nobody_knows_is_refused),
         cmocka_unit_test(a_slash_is_answered_with_the_colon),
     };
     return cmocka_run_group_tests_name("repl", tests, NULL, NULL);
