@@ -74,7 +74,7 @@ void launch_progress(const launch_context *context, const char *what, uint64_t d
                      uint64_t total);
 
 /* PATH as it is counted from the folder that is current now: for configure, as the host may change that
- * folder later. *ABSOLUTE is the caller's, free(). */
+ * folder later. Links in it are resolved now, and never followed again. *ABSOLUTE is the caller's, free(). */
 int32_t commandline_absolute_path(const char *path, char **absolute, code_executor_error *error);
 
 /* What launch hands back. */

@@ -92,6 +92,28 @@ static int32_t find_runner(char **path, code_executor_error *error)
     return CODE_EXECUTOR_OK;
 }
 
+/* Without links, as far as PATH exists: all of it, or all but the last folder. What does not exist yet
+ * stays as it is. */
+static void resolve_links(char **path)
+{
+    char *resolved = realpath(*path, NULL);
+    char *slash = strrchr(*path, '/');
+    if (!resolved && slash && slash != *path) {
+        *slash = '\0';
+        char *parent = realpath(*path, NULL);
+        *slash = '/';
+        if (!parent ||
+            asprintf(&resolved, "%s%s", strcmp(parent, "/") == 0 ? "" : parent, slash) < 0) {
+            resolved = NULL;
+        }
+        free(parent);
+    }
+    if (resolved) {
+        free(*path);
+        *path = resolved;
+    }
+}
+
 int32_t commandline_absolute_path(const char *path, char **absolute, code_executor_error *error)
 {
     char *current = path[0] == '/' ? strdup("") : getcwd(NULL, 0);
@@ -119,6 +141,7 @@ int32_t commandline_absolute_path(const char *path, char **absolute, code_execut
     while (length > 1 && (*absolute)[length - 1] == '/') {
         (*absolute)[--length] = '\0';
     }
+    resolve_links(absolute);
     return CODE_EXECUTOR_OK;
 }
 

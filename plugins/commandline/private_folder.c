@@ -27,7 +27,10 @@ int32_t private_folder_make(char **path, code_executor_error *error)
     }
     *path = NULL;
     char *made;
-    if (asprintf(&made, "%s/code_executor-XXXXXX", parent) < 0) {
+    char *resolved = realpath(parent, NULL); /* no link is followed on the way to a workspace */
+    int length = asprintf(&made, "%s/code_executor-XXXXXX", resolved ? resolved : parent);
+    free(resolved);
+    if (length < 0) {
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a path");
     }
     if (!mkdtemp(made)) {

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -26,16 +27,6 @@ enum { ELSEWHERE = -1 /* a link is on the way */, IRREGULAR = -2 /* what is ther
  * Folders
  * --------------------------------------------------------------------------------------------- */
 
-/* The path of the workspace itself is the user's, so links in it are followed. */
-static int open_workspace(const char *path)
-{
-    const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-    int fd = open(path, flags);
-    if (fd < 0 && errno == ENOENT && (mkdir(path, 0777) == 0 || errno == EEXIST))
-        fd = open(path, flags);
-    return fd;
-}
-
 static int32_t status_of(int reason)
 {
     switch (reason) {
@@ -51,20 +42,6 @@ static int32_t status_of(int reason)
     default:
         return CODE_EXECUTOR_IO;
     }
-}
-
-static int32_t refuse_workspace(const char *path, code_executor_error *error)
-{
-    return error_set_errno(error, status_of(errno), errno, "cannot use %s as the workspace", path);
-}
-
-int32_t workspace_make(const char *path, code_executor_error *error)
-{
-    int fd = open_workspace(path);
-    if (fd < 0)
-        return refuse_workspace(path, error);
-    close(fd);
-    return CODE_EXECUTOR_OK;
 }
 
 /* Why NAME in FOLDER could not be opened as a folder. */
@@ -92,6 +69,43 @@ static int enter(int folder, const char *name, bool make, int *problem)
         *problem = errno == ENOTDIR || errno == ELOOP ? explain_no_folder(folder, name) : errno;
     close(folder);
     return inner;
+}
+
+/* From the root, as no folder on the way may have become a link since the path was resolved: that would be
+ * the work of code which can write to the workspace's parent. */
+static int open_workspace(const char *path, bool make)
+{
+    char *names = strdup(path);
+    int folder = names ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    int problem = errno;
+    char *rest = names;
+    for (char *name; folder >= 0 && (name = strsep(&rest, "/"));)
+        if (*name)
+            folder = enter(folder, name, make && !rest, &problem);
+    free(names);
+    if (folder < 0)
+        errno = problem == ELSEWHERE ? ELOOP : problem;
+    return folder;
+}
+
+static int32_t refuse_workspace(const char *path, code_executor_error *error)
+{
+    if (errno == ELOOP)
+        return error_set(
+            error, CODE_EXECUTOR_DENIED,
+            "%s was replaced by a link, or lies behind one by now, which may lead anywhere: "
+            "put the folder back, or make a new executor on where the link leads",
+            path);
+    return error_set_errno(error, status_of(errno), errno, "cannot use %s as the workspace", path);
+}
+
+int32_t workspace_make(const char *path, code_executor_error *error)
+{
+    int fd = open_workspace(path, true);
+    if (fd < 0)
+        return refuse_workspace(path, error);
+    close(fd);
+    return CODE_EXECUTOR_OK;
 }
 
 /* Walks from the workspace, which it closes, to the folder of the file NAME. *BASE is the name
@@ -248,7 +262,7 @@ int32_t workspace_save(const char *path, const char *name, const char *bytes, si
     objection[0] = '\0';
     /* Whoever deletes folders while a file is saved in them wins a few times at most. */
     for (int i = 0; i < ATTEMPTS && problem == ENOENT; i++) {
-        int workspace = open_workspace(path);
+        int workspace = open_workspace(path, true);
         if (workspace < 0)
             return refuse_workspace(path, error);
         const char *base;
@@ -263,7 +277,7 @@ int32_t workspace_save(const char *path, const char *name, const char *bytes, si
 
 void workspace_remove(const char *path, const char *name)
 {
-    int workspace = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int workspace = open_workspace(path, false);
     if (workspace < 0)
         return;
     const char *base;

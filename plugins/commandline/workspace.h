@@ -15,6 +15,9 @@
  *         the same; and what stands in the file's place is refused when it is no regular file
  *     a link or a file under the new file's temporary name
  *         that name is random, and O_EXCL takes nothing that is there
+ *     a link in the place of the workspace itself, or of a folder above it, where code can write
+ *     there (it was given the parent, or runs without isolation)
+ *         the path was resolved once, by create, and no link is followed on it since
  *     the folder renamed, deleted, made anew while a file is saved
  *         the workspace is opened by its path for each file; what vanished is made again, a few
  *         times
@@ -29,6 +32,8 @@
 #include <stddef.h>
 
 #define WORKSPACE_OBJECTION_SIZE 256
+
+/* PATH is absolute and without links here and below. */
 
 /* Makes PATH's last folder when it is not there. DENIED, NOT_FOUND, IO say why it cannot be had. */
 int32_t workspace_make(const char *path, code_executor_error *error);

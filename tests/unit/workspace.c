@@ -163,15 +163,6 @@ static void a_file_in_the_place_of_the_workspace_is_an_error(void **state)
     assert_non_null(strstr(error.message, "Not a directory"));
 }
 
-static void the_workspace_may_be_reached_through_a_link(void **state)
-{
-    (void)state;
-    assert_int_equal(symlink(work, in(root, "link")), 0);
-    assert_int_equal(workspace_save(in(root, "link"), "a.py", "x", 1, objection, NULL),
-                     CODE_EXECUTOR_OK);
-    expect_file(in(work, "a.py"), "x");
-}
-
 static void modes_follow_the_umask(void **state)
 {
     (void)state;
@@ -551,6 +542,25 @@ static void no_descriptor_stays_open(void **state)
     assert_int_equal(after, before);
 }
 
+/* Code that can write to the workspace's parent must not move the workspace to where it pleases. */
+static void a_workspace_that_became_a_link_is_refused(void **state)
+{
+    (void)state;
+    char moved[80];
+    snprintf(moved, sizeof moved, "%s.moved", work);
+    assert_int_equal(mkdir(work, 0777) == 0 || errno == EEXIST, 1);
+    assert_int_equal(rename(work, moved), 0);
+    assert_int_equal(symlink(outside, work), 0);
+    size_t before = entries(outside);
+    assert_int_equal(save("planted", "x"), CODE_EXECUTOR_DENIED);
+    assert_int_equal(workspace_make(work, NULL), CODE_EXECUTOR_DENIED);
+    workspace_remove(work, "secret");
+    assert_int_equal(entries(outside), before);
+    assert_int_equal(unlink(work), 0);
+    assert_int_equal(rename(moved, work), 0);
+    assert_int_equal(save("planted", "x"), CODE_EXECUTOR_OK);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -560,7 +570,7 @@ int main(void)
         TEST(folders_above_it_are_made),
         TEST(the_last_folder_of_the_workspace_is_made_and_no_other),
         TEST(a_file_in_the_place_of_the_workspace_is_an_error),
-        TEST(the_workspace_may_be_reached_through_a_link),
+        TEST(a_workspace_that_became_a_link_is_refused),
         TEST(modes_follow_the_umask),
         TEST(a_file_that_could_be_run_still_can),
         TEST(a_setuid_bit_is_not_handed_on),
