@@ -122,7 +122,6 @@ enum create_result container_create(struct container *container, const char *nam
     if (*status == CODE_EXECUTOR_OK)
         *status = finish_create(container->engine, transfer, &answer, error);
     http_end(transfer);
-    container->unknown = *status != CODE_EXECUTOR_OK;
     return *status == CODE_EXECUTOR_OK ? judge(container, name, &answer, status, error)
                                        : CREATE_FAILED;
 }

@@ -20,7 +20,6 @@ struct container {
     char id[CONTAINER_ID_SIZE]; /* empty: there is none */
     char name[256];
     bool auto_remove;
-    bool unknown;          /* the engine never said whether it made it */
     char warning[256];     /* what the engine said when it made it, may be empty */
     http_transfer *ending; /* the open request of watch, or NULL */
     bool started;
@@ -39,7 +38,7 @@ enum create_result {
 /*
  * Makes a container called NAME from BODY; PLATFORM may be NULL. CONTAINER->engine and ->auto_remove are
  * set by the caller. When cancelled it waits for the engine all the same, for a moment, so as not to
- * leave behind a container that it does not know of; what is left even so carries INSTANCE's label.
+ * leave behind a container that it does not know of; what is left even so has the launch's label.
  */
 enum create_result container_create(struct container *container, const char *name,
                                     const char *platform, json_object *body, int32_t *status,

@@ -63,7 +63,7 @@ static bool put_mounts(const struct body *body)
 
 static bool put_labels(const struct body *body, bool keep)
 {
-    json_object *labels = labels_new(body->facts->instance, "executor", keep);
+    json_object *labels = labels_new(body->facts->launch_id, "executor", keep);
     json_object *more = config_value(body->config, "labels");
     if (!json_put(body->root, "Labels", labels))
         return false;

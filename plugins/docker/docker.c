@@ -102,8 +102,6 @@ static int32_t docker_configure(const launch_context *context, json_object *conf
         endpoint_choose(config_string(config, "docker_host"), &docker->endpoint, error);
     if (status == CODE_EXECUTOR_OK)
         status = take_bind_dir(docker, error);
-    if (status == CODE_EXECUTOR_OK && !labels_random_id(docker->id))
-        status = error_set(error, CODE_EXECUTOR_IO, "the system has no random numbers to give");
     if (status != CODE_EXECUTOR_OK) {
         docker_destroy(docker);
         return status;

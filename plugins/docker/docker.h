@@ -19,7 +19,6 @@ struct docker {
     char *bind_dir; /* absolute; NULL: the workspace */
     bool auto_remove;
     bool stop_container;
-    char id[INSTANCE_ID_SIZE];
 
     /* Found out by the first launch that needs it. */
     struct runner_volume volume;
@@ -28,6 +27,7 @@ struct docker {
     char user[32];    /* what "auto" means; empty: not known yet */
 
     /* While it is up. */
+    char launch_id[LAUNCH_ID_SIZE]; /* on the labels of all that the launch makes */
     struct engine *engine;
     struct container container;
     bool keep_ptrace;

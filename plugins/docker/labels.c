@@ -19,9 +19,9 @@
 #define LABEL_PID           "code-executor.pid"
 #define LABEL_START_TIME    "code-executor.start-time"
 
-bool labels_random_id(char id[INSTANCE_ID_SIZE])
+bool labels_random_id(char id[LAUNCH_ID_SIZE])
 {
-    unsigned char bytes[(INSTANCE_ID_SIZE - 1) / 2];
+    unsigned char bytes[(LAUNCH_ID_SIZE - 1) / 2];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return false;
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -71,7 +71,7 @@ static void read_start_time(long pid, char *time, size_t size)
         snprintf(time, size, "%.*s", (int)strcspn(field + 1, " "), field + 1);
 }
 
-json_object *labels_new(const char *instance, const char *role, bool keep)
+json_object *labels_new(const char *launch_id, const char *role, bool keep)
 {
     char boot[64], pid_namespace[32], pid[32], start_time[32];
     read_boot(boot, sizeof boot);
@@ -82,8 +82,8 @@ json_object *labels_new(const char *instance, const char *role, bool keep)
     bool whole = labels && json_put_string(labels, LABEL_PROJECT, PROJECT) &&
                  json_put_string(labels, LABEL_ROLE, role) &&
                  (!keep || json_put_string(labels, LABEL_KEEP, "true"));
-    if (whole && instance)
-        whole = json_put_string(labels, LABEL_INSTANCE, instance) &&
+    if (whole && launch_id)
+        whole = json_put_string(labels, LABEL_LAUNCH, launch_id) &&
                 json_put_string(labels, LABEL_BOOT, boot) &&
                 json_put_string(labels, LABEL_PID_NAMESPACE, pid_namespace) &&
                 json_put_string(labels, LABEL_PID, pid) &&
@@ -126,9 +126,9 @@ json_object *labels_filter_neighbours(void)
                                         LABEL_PID_NAMESPACE, pid_namespace, NULL});
 }
 
-json_object *labels_filter_instance(const char *instance)
+json_object *labels_filter_launch(const char *launch_id)
 {
-    return filter((const char *const[]){LABEL_PROJECT, PROJECT, LABEL_INSTANCE, instance, NULL});
+    return filter((const char *const[]){LABEL_PROJECT, PROJECT, LABEL_LAUNCH, launch_id, NULL});
 }
 
 /* A process that cannot be looked at (/proc mounted with hidepid) counts as alive. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * labels.h: what is written on every container and volume that this plugin makes, so that it can be
- * known again: by the instance, by another host that cleans up, by a person with `docker ps`.
+ * known again: by the launch that made it, by another host that cleans up, by a person with `docker ps`.
  *
  * A host is named by the machine's boot, its pid namespace, its pid and when it started: a pid alone is
  * no identity, it is given out again.
@@ -12,26 +12,26 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 
-#define LABEL_PROJECT  "code-executor.project"
-#define LABEL_INSTANCE "code-executor.instance"
-#define LABEL_ROLE     "code-executor.role"
-#define LABEL_KEEP     "code-executor.keep"
-#define PROJECT        "code_executor"
+#define LABEL_PROJECT "code-executor.project"
+#define LABEL_LAUNCH  "code-executor.launch"
+#define LABEL_ROLE    "code-executor.role"
+#define LABEL_KEEP    "code-executor.keep"
+#define PROJECT       "code_executor"
 
-#define INSTANCE_ID_SIZE 33
+#define LAUNCH_ID_SIZE 33
 
 /* 32 random hexadecimal digits and a NUL. False: the system has no randomness to give. */
-bool labels_random_id(char id[INSTANCE_ID_SIZE]);
+bool labels_random_id(char id[LAUNCH_ID_SIZE]);
 
-/* A new object with all labels of this process. INSTANCE may be NULL (a volume belongs to nobody);
+/* A new object with all labels of this process. LAUNCH_ID may be NULL (a volume belongs to nobody);
  * KEEP: stays when the host ends. NULL: no memory. */
-json_object *labels_new(const char *instance, const char *role, bool keep);
+json_object *labels_new(const char *launch_id, const char *role, bool keep);
 
 /* The filters of a list request that finds what hosts of this machine's boot and this pid namespace
  * made. NULL: no memory, or /proc is not there. */
 json_object *labels_filter_neighbours(void);
-/* Those that find what INSTANCE made. */
-json_object *labels_filter_instance(const char *instance);
+/* Those that find what LAUNCH_ID made. */
+json_object *labels_filter_launch(const char *launch_id);
 
 /* Whether LABELS (of something that such a filter found) name a host that has ended and that did not
  * want it kept. */

@@ -169,7 +169,7 @@ static void tar_header(char *block, const char *name, char type, const char *lin
 static int32_t make_archive(const char *path, struct file *archive, code_executor_error *error)
 {
     struct file CLEANUP_FILE file;
-    char id[INSTANCE_ID_SIZE], name[64];
+    char id[LAUNCH_ID_SIZE], name[64];
     int32_t status = read_runner(path, &file, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
@@ -186,7 +186,7 @@ static int32_t make_archive(const char *path, struct file *archive, code_executo
 }
 
 static json_object *helper_body(const struct runner_volume *volume, const char *image,
-                                const char *instance)
+                                const char *launch_id)
 {
     json_object *body = json_object_new_object();
     json_object *entrypoint = body ? json_put_array(body, "Entrypoint") : NULL;
@@ -195,7 +195,7 @@ static json_object *helper_body(const struct runner_volume *volume, const char *
     if (!entrypoint || !mounts || !json_append_string(entrypoint, RUNNER_PATH) ||
         !json_put_string(body, "Image", image) || !json_put_string(host, "NetworkMode", "none") ||
         !json_append(mounts, runner_volume_mount(volume, false)) ||
-        !json_put(body, "Labels", labels_new(instance, "filler", false))) {
+        !json_put(body, "Labels", labels_new(launch_id, "filler", false))) {
         json_object_put(body);
         return NULL;
     }
@@ -227,15 +227,15 @@ static int32_t put_archive(struct container *helper, const struct file *archive,
 
 int32_t runner_volume_fill(const struct runner_volume *volume, struct engine *engine,
                            const char *path, const char *image, const char *platform,
-                           const char *instance, code_executor_error *error)
+                           const char *launch_id, code_executor_error *error)
 {
-    char id[INSTANCE_ID_SIZE], name[128];
+    char id[LAUNCH_ID_SIZE], name[128];
     struct container helper = {.engine = engine};
     struct file CLEANUP_FILE archive = {0};
     int32_t status = make_archive(path, &archive, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
-    json_object CLEANUP_JSON *body = helper_body(volume, image, instance);
+    json_object CLEANUP_JSON *body = helper_body(volume, image, launch_id);
     if (!body || !labels_random_id(id))
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
     snprintf(name, sizeof name, "code-executor-filler-%s", id);

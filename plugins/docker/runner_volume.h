@@ -34,10 +34,10 @@ json_object *runner_volume_mount(const struct runner_volume *volume, bool read_o
 int32_t runner_volume_check(const struct runner_volume *volume, struct container *container,
                             bool *whole, code_executor_error *error);
 
-/* Puts it there. IMAGE (with PLATFORM, or NULL) is one that the engine has; INSTANCE goes on the label of
+/* Puts it there. IMAGE (with PLATFORM, or NULL) is one that the engine has; LAUNCH_ID goes on the label of
  * the container that is made for it. */
 int32_t runner_volume_fill(const struct runner_volume *volume, struct engine *engine,
                            const char *path, const char *image, const char *platform,
-                           const char *instance, code_executor_error *error);
+                           const char *launch_id, code_executor_error *error);
 
 #endif /* CODE_EXECUTOR_DOCKER_RUNNER_VOLUME_H */

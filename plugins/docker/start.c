@@ -96,17 +96,13 @@ static int32_t pull(struct start *start, code_executor_error *error)
                       error);
 }
 
-static int32_t choose_name(struct start *start, code_executor_error *error)
+static void choose_name(struct start *start)
 {
-    char id[INSTANCE_ID_SIZE];
     const char *given = config_string(start->docker->config, "container_name");
-    if (!given && !labels_random_id(id))
-        return error_set(error, CODE_EXECUTOR_IO, "the system has no random numbers to give");
     if (given)
         snprintf(start->name, sizeof start->name, "%s", given);
     else
-        snprintf(start->name, sizeof start->name, "code-executor-%.16s", id);
-    return CODE_EXECUTOR_OK;
+        snprintf(start->name, sizeof start->name, "code-executor-%.16s", start->docker->launch_id);
 }
 
 static int32_t make_body(struct start *start, code_executor_error *error)
@@ -114,7 +110,7 @@ static int32_t make_body(struct start *start, code_executor_error *error)
     struct docker *docker = start->docker;
     struct body_facts facts = {
         .bind_source = docker->bind_dir ? docker->bind_dir : start->context->work_dir,
-        .instance = docker->id,
+        .launch_id = docker->launch_id,
         .volume = &docker->volume,
     };
     int32_t status = CODE_EXECUTOR_OK;
@@ -207,7 +203,7 @@ static int32_t fill(struct start *start, code_executor_error *error)
     launch_log(start->context, CODE_EXECUTOR_LOG_INFO, "putting the runner into the volume %s",
                docker->volume.name);
     return runner_volume_fill(&docker->volume, docker->engine, start->context->runner_path,
-                              start->image, start->platform, docker->id, error);
+                              start->image, start->platform, docker->launch_id, error);
 }
 
 /* Once in the life of an instance. */
@@ -224,15 +220,17 @@ static int32_t provide_runner(struct start *start, code_executor_error *error)
     return status;
 }
 
-static void drop(struct docker *docker, transport **opened)
+/* Whether it is gone. Not to be cancelled. */
+static bool drop(struct docker *docker, transport **opened)
 {
     if (*opened)
         (*opened)->operations->close(*opened);
     *opened = NULL;
     int cancel_fd = docker->engine->cancel_fd;
     docker->engine->cancel_fd = -1;
-    container_remove(&docker->container, NULL);
+    int32_t status = container_remove(&docker->container, NULL);
     docker->engine->cancel_fd = cancel_fd;
+    return status == CODE_EXECUTOR_OK;
 }
 
 /* The volume was emptied since it was looked at (docker volume prune), or is just being filled anew. */
@@ -309,12 +307,10 @@ static int32_t deal_with_left(struct start *start, transport **opened, bool *up,
     if (!docker->left_id[0])
         return CODE_EXECUTOR_OK;
     take_left(docker);
-    if (docker->left_whole && !config_value(docker->config, "work_dir"))
-        docker->container.id[0] =
-            '\0'; /* it is bound to the private workspace of then: let it be */
-    else if (docker->left_whole)
+    bool bound_elsewhere = !config_value(docker->config, "work_dir"); /* a private one, of then */
+    if (docker->left_whole && !bound_elsewhere)
         return revive(docker, opened, up, error);
-    else if (container_remove(&docker->container, error) != CODE_EXECUTOR_OK)
+    if (!docker->left_whole && !drop(docker, opened))
         launch_log(start->context, CODE_EXECUTOR_LOG_WARNING,
                    "container %s of an earlier start could not be removed", docker->container.name);
     docker->container.id[0] = '\0';
@@ -333,8 +329,8 @@ static int32_t start_up(struct start *start, transport **opened, code_executor_e
     docker->prepared = up;
     if (status != CODE_EXECUTOR_OK || up)
         return status;
-    status = choose_name(start, error);
-    if (status == CODE_EXECUTOR_OK && strcmp(config_string(docker->config, "pull"), "always") == 0)
+    choose_name(start);
+    if (strcmp(config_string(docker->config, "pull"), "always") == 0)
         status = pull(start, error);
     return status == CODE_EXECUTOR_OK ? run_new(start, opened, error) : status;
 }
@@ -352,7 +348,11 @@ int32_t start_container(struct docker *docker, const launch_context *context, tr
     *opened = NULL;
     docker->container =
         (struct container){.engine = docker->engine, .auto_remove = docker->auto_remove};
-    int32_t status = start_up(&start, opened, error);
+    int32_t status = CODE_EXECUTOR_OK;
+    if (!labels_random_id(docker->launch_id))
+        status = error_set(error, CODE_EXECUTOR_IO, "the system has no random numbers to give");
+    if (status == CODE_EXECUTOR_OK)
+        status = start_up(&start, opened, error);
     if (status == CODE_EXECUTOR_OK)
         finish_sweep(&start);
     else
@@ -368,9 +368,7 @@ int32_t start_container(struct docker *docker, const launch_context *context, tr
 void start_undo(struct docker *docker)
 {
     engine_clean_up(docker->engine);
-    if (docker->container.id[0])
-        container_remove(&docker->container, NULL);
-    else if (docker->container.unknown)
-        sweep_instance(docker->engine, docker->id);
+    container_remove(&docker->container, NULL);
+    sweep_launch(docker->engine, docker->launch_id);
     container_let_go(&docker->container);
 }

@@ -68,10 +68,10 @@ size_t sweep_finish(struct engine *engine, http_transfer *sweep)
     return cleared;
 }
 
-void sweep_instance(struct engine *engine, const char *instance)
+void sweep_launch(struct engine *engine, const char *launch_id)
 {
     struct answer CLEANUP_ANSWER answer = {0};
-    http_transfer *list = begin_list(engine, labels_filter_instance(instance));
+    http_transfer *list = begin_list(engine, labels_filter_launch(launch_id));
     if (list && engine_finish(engine, list, SWEEP_LIMIT_MS, &answer, NULL) == CODE_EXECUTOR_OK &&
         answer.status == 200 && json_object_is_type(answer.json, json_type_array)) {
         for (size_t i = 0; i < json_object_array_length(answer.json); i++) {

@@ -20,7 +20,7 @@ http_transfer *sweep_begin(struct engine *engine);
  * own failures harm nobody and are left to the next start. */
 size_t sweep_finish(struct engine *engine, http_transfer *sweep);
 
-/* Removes what INSTANCE made, whatever it is: for a start of which it is not known how far it came. */
-void sweep_instance(struct engine *engine, const char *instance);
+/* Removes what LAUNCH_ID made, whatever it is: for a start of which it is not known how far it came. */
+void sweep_launch(struct engine *engine, const char *launch_id);
 
 #endif /* CODE_EXECUTOR_DOCKER_SWEEP_H */

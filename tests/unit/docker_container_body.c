@@ -19,7 +19,7 @@ static int32_t make(const char *config_json, json_object **body, code_executor_e
 {
     json_object *config = NULL;
     struct body_facts facts = {
-        .bind_source = "/srv/with:colon", .instance = "i1", .volume = &volume};
+        .bind_source = "/srv/with:colon", .launch_id = "i1", .volume = &volume};
     *body = NULL;
     int32_t status = config_read(DOCKER_SCHEMA, config_json, &config, error);
     if (status != CODE_EXECUTOR_OK)
@@ -160,12 +160,12 @@ static void labels_are_added_and_cannot_hide_ours(void **state)
     (void)state;
     json_object *body = NULL, *value = NULL;
     assert_int_equal(make("{\"stop_container\":false, \"labels\":{\"team\":\"x\","
-                          "\"code-executor.instance\":\"forged\"}}",
+                          "\"code-executor.launch\":\"forged\"}}",
                           &body, NULL),
                      CODE_EXECUTOR_OK);
     assert_true(json_object_object_get_ex(labels_of(body), "team", &value));
     assert_string_equal(json_object_get_string(value), "x");
-    assert_true(json_object_object_get_ex(labels_of(body), "code-executor.instance", &value));
+    assert_true(json_object_object_get_ex(labels_of(body), "code-executor.launch", &value));
     assert_string_equal(json_object_get_string(value), "i1");
     assert_true(json_object_object_get_ex(labels_of(body), "code-executor.keep", &value));
     json_object_put(body);
