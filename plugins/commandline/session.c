@@ -352,17 +352,17 @@ static int32_t shake_hands(session *self, bool keep_ptrace, int cancel_fd,
     return self->greeted ? CODE_EXECUTOR_OK : session_over_error(self, error);
 }
 
-int32_t session_open(transport *transport_, bool keep_ptrace, int cancel_fd, session **opened,
+int32_t session_open(transport *given, bool keep_ptrace, int cancel_fd, session **opened,
                      code_executor_error *error)
 {
     *opened = NULL;
     session *self = calloc(1, sizeof *self);
     if (!self) {
-        transport_->operations->close(transport_);
+        given->operations->close(given);
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a session");
     }
     atomic_init(&self->references, 1);
-    int32_t status = connection_open(&self->connection, transport_, error);
+    int32_t status = connection_open(&self->connection, given, error);
     if (status != CODE_EXECUTOR_OK) {
         free(self);
         return status;

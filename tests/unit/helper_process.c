@@ -102,6 +102,40 @@ static void it_holds_three_descriptors(void **state)
     assert_string_equal(said, "0\n1\n2\n");
 }
 
+static void further_files_come_behind_its_own(void **state)
+{
+    (void)state;
+    int first[2];
+    int second[2];
+    int output[2];
+    assert_int_equal(fork_guard_pipe(first) | fork_guard_pipe(second) | fork_guard_pipe(output), 0);
+    assert_int_equal(write(first[1], "one", 3) + write(second[1], "two", 3), 6);
+    fork_guard_close(first[1]);
+    fork_guard_close(second[1]);
+    const char *const arguments[] = {"sh", "-c", "cat <&5; cat <&4; ls -v /proc/$$/fd", NULL};
+    const char *const environment[] = {"PATH=/usr/bin:/bin", NULL};
+    const int files[] = {first[0], second[0]};
+    const helper_process_options options = {.program = SHELL,
+                                            .arguments = arguments,
+                                            .environment = environment,
+                                            .input = -1,
+                                            .output = output[1],
+                                            .files = files,
+                                            .file_count = 2};
+    helper_process process;
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    assert_int_equal(helper_process_start(&options, &process, &error), CODE_EXECUTOR_OK);
+    assert_true(helper_process_wait_all(&process, LONG_MS));
+    char said[64] = "";
+    assert_true(read(output[0], said, sizeof said - 1) > 0);
+    assert_string_equal(said, "twoone0\n1\n2\n4\n5\n");
+    helper_process_close(&process);
+    fork_guard_close(first[0]);
+    fork_guard_close(second[0]);
+    fork_guard_close(output[0]);
+    fork_guard_close(output[1]);
+}
+
 static volatile sig_atomic_t sigchld_count;
 
 static void on_sigchld(int number)
@@ -361,6 +395,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_runs_with_environment_and_folder_as_given),
         cmocka_unit_test(it_holds_three_descriptors),
+        cmocka_unit_test(further_files_come_behind_its_own),
         cmocka_unit_test(the_host_sees_no_child_and_no_sigchld),
         cmocka_unit_test(it_is_no_child_of_the_host),
         cmocka_unit_test(it_works_while_sigchld_is_ignored),
