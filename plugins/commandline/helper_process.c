@@ -389,7 +389,11 @@ bool helper_process_wait_all(const helper_process *process, int timeout_ms)
 
 void helper_process_kill(const helper_process *process)
 {
-    if (process->pidfd >= 0) {
+    enum { WHOLE_GROUP = 4 }; /* PIDFD_SIGNAL_PROCESS_GROUP, since Linux 6.9 */
+    if (process->pidfd < 0) {
+        return;
+    }
+    if (syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, WHOLE_GROUP) != 0) {
         syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
     }
 }

@@ -62,7 +62,8 @@ bool helper_process_wait(const helper_process *process, int timeout_ms);
  * that did not put something else in its place. */
 bool helper_process_wait_all(const helper_process *process, int timeout_ms);
 
-/* Kills it. Without a pidfd this can do nothing. */
+/* Kills it, and where the kernel can (Linux 6.9) what else is in its process group, which it leads, also
+ * when it has ended itself. Without a pidfd this can do nothing. */
 void helper_process_kill(const helper_process *process);
 
 /* What it last wrote to standard error, cut to SIZE, control characters replaced, no line break at the

@@ -270,17 +270,19 @@ static int32_t start_bubblewrap(sandbox *self, const launch_context *context,
 
 /*
  * Reads from FD up to and with the character LAST into TEXT, or to the end of the file. A TEXT without LAST
- * says that the other side ended before.
+ * says that the other side ended before. bubblewrap's own end is watched too: a process 1 that it leaves
+ * behind, waiting for its word, keeps the file open for ever.
  */
-static int32_t read_up_to(const launch_context *context, int fd, char last, char *text, size_t size,
-                          code_executor_error *error)
+static int32_t read_up_to(const sandbox *self, const launch_context *context, int fd, char last,
+                          char *text, size_t size, code_executor_error *error)
 {
     size_t length = 0;
     *text = '\0';
     while (length + 1 < size && !strchr(text, last)) {
-        struct pollfd ready[2] = {{.fd = fd, .events = POLLIN},
-                                  {.fd = context->cancel_fd, .events = POLLIN}};
-        int count = poll(ready, 2, START_MS);
+        struct pollfd ready[3] = {{.fd = fd, .events = POLLIN},
+                                  {.fd = context->cancel_fd, .events = POLLIN},
+                                  {.fd = self->bubblewrap.pidfd, .events = POLLIN}};
+        int count = poll(ready, 3, START_MS);
         if (count < 0 && errno == EINTR)
             continue;
         if (launch_cancelled(context))
@@ -289,6 +291,8 @@ static int32_t read_up_to(const launch_context *context, int fd, char last, char
             return error_set(error, CODE_EXECUTOR_TIMED_OUT,
                              "bubblewrap did not start anything within %d seconds",
                              START_MS / 1000);
+        if (!ready[0].revents && ready[2].revents)
+            break;
         if (!ready[0].revents)
             continue;
         ssize_t part = read(fd, text + length, size - 1 - length);
@@ -300,10 +304,15 @@ static int32_t read_up_to(const launch_context *context, int fd, char last, char
     return CODE_EXECUTOR_OK;
 }
 
-/* bubblewrap ended before its time. */
+/* bubblewrap ended before its time, or is about to. What it may leave behind is killed, process 1 above all:
+ * known by its descriptor, or else still in bubblewrap's process group. */
 static int32_t report_failure(sandbox *self, code_executor_error *error)
 {
     char words[512];
+    (void)helper_process_wait(&self->bubblewrap, GIVE_UP_MS);
+    if (self->first >= 0)
+        (void)syscall(SYS_pidfd_send_signal, self->first, SIGKILL, NULL, 0);
+    helper_process_kill(&self->bubblewrap);
     (void)helper_process_wait_all(&self->bubblewrap, DEATH_MS);
     return diagnose_failure(helper_process_words(&self->bubblewrap, words, sizeof words), error);
 }
@@ -317,7 +326,7 @@ static int32_t adopt_first(sandbox *self, const launch_context *context, const s
                            code_executor_error *error)
 {
     char text[512];
-    int32_t status = read_up_to(context, ends->info[0], '}', text, sizeof text, error);
+    int32_t status = read_up_to(self, context, ends->info[0], '}', text, sizeof text, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     static const char key[] = "\"child-pid\":";
@@ -342,7 +351,7 @@ static int32_t await_runner(sandbox *self, const launch_context *context, int re
                             code_executor_error *error)
 {
     char line[600];
-    int32_t status = read_up_to(context, ready, '\n', line, sizeof line, error);
+    int32_t status = read_up_to(self, context, ready, '\n', line, sizeof line, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     line[strcspn(line, "\n")] = '\0';
