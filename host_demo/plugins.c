@@ -190,6 +190,23 @@ static json_object *language_json(const code_executor_language *language)
     return object;
 }
 
+/* What an instance with the default configuration is: its isolation and limits on this machine. Nothing is
+ * started. NULL where there is no such instance. */
+static json_object *describe_defaults(const struct loaded_plugin *loaded)
+{
+    const code_executor_v1 *table = loaded->table;
+    code_executor_instance *instance = NULL;
+    char *text = NULL;
+    json_object *description = NULL;
+    if (table->create(NULL, "{}", &instance, NULL) == CODE_EXECUTOR_OK &&
+        table->describe(instance, &text, NULL) == CODE_EXECUTOR_OK) {
+        description = json_tokener_parse(text);
+    }
+    table->string_free(text);
+    table->destroy(instance);
+    return description;
+}
+
 static int write_info_json(const struct loaded_plugin *loaded)
 {
     const code_executor_v1 *table = loaded->table;
@@ -206,6 +223,7 @@ static int write_info_json(const struct loaded_plugin *loaded)
         json_object_array_add(languages, language_json(loaded->languages[i]));
     }
     json_object_object_add(object, "languages", languages);
+    json_object_object_add(object, "defaults", describe_defaults(loaded));
     return write_json(object);
 }
 
@@ -299,6 +317,28 @@ static bool append_languages(struct bytes *text, const struct loaded_plugin *loa
     return whole;
 }
 
+static bool append_defaults(struct bytes *text, const struct loaded_plugin *loaded)
+{
+    CLEANUP(put_json) json_object *description = describe_defaults(loaded);
+    json_object *isolation = NULL;
+    json_object *limits = NULL;
+    if (!json_object_object_get_ex(description, "isolation", &isolation) ||
+        !json_object_object_get_ex(description, "limits", &limits) ||
+        !json_object_is_type(limits, json_type_object)) {
+        return true;
+    }
+    bool whole = bytes_format(text, "\nIsolation: %s\n", json_object_get_string(isolation));
+    if (json_object_object_length(limits) > 0) {
+        whole = whole && bytes_append_text(text, "\nLimits by default, on this machine:\n");
+    }
+    json_object_object_foreach(limits, key, limit)
+    {
+        whole = whole && bytes_format(text, "  %-18s  %s\n", key,
+                                      limit == NULL ? "not set" : member_text(limits, key));
+    }
+    return whole;
+}
+
 int info_command(const struct options *options)
 {
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
@@ -314,7 +354,7 @@ int info_command(const struct options *options)
                       loaded.table->name, tone_off(STDOUT_FILENO), loaded.table->version,
                       loaded.table->description, code_executor_plugin_path(loaded.plugin)) ||
         !append_options_of(&text, loaded.table->config_schema) ||
-        !append_languages(&text, &loaded)) {
+        !append_languages(&text, &loaded) || !append_defaults(&text, &loaded)) {
         return out_of_memory();
     }
     return write_and_end(&text);

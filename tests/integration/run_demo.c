@@ -454,6 +454,20 @@ static void info_tells_options_and_languages(void **state)
     demo_result_free(&result);
 }
 
+static void info_tells_isolation_and_limits(void **state)
+{
+    (void)state;
+    struct demo_result result = CALL("info", "local");
+    assert_non_null(strstr(result.output, "Isolation: none"));
+    assert_non_null(strstr(result.output, "max_output_bytes    10485760"));
+    demo_result_free(&result);
+    result = CALL("info", "echo", "--json");
+    json_object *document = document_of(&result);
+    assert_text_at(document, "/defaults/isolation", "nothing runs");
+    json_object_put(document);
+    demo_result_free(&result);
+}
+
 static void a_plugin_may_be_named_by_its_path(void **state)
 {
     (void)state;
@@ -635,6 +649,7 @@ int main(void)
         cmocka_unit_test(help_and_version_go_to_stdout),
         cmocka_unit_test(plugins_are_listed),
         cmocka_unit_test(info_tells_options_and_languages),
+        cmocka_unit_test(info_tells_isolation_and_limits),
         cmocka_unit_test(a_plugin_may_be_named_by_its_path),
         cmocka_unit_test(without_a_sandbox_the_default_is_local_and_says_so),
         cmocka_unit_test(what_is_wrong_with_a_workspace_or_a_configuration_never_leads_to_local),
