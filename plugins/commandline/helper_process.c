@@ -13,6 +13,7 @@
  * them, since it would run on the host's memory.
  */
 #include "helper_process.h"
+#include "clock.h"
 
 #include "fork_guard.h"
 #include "text.h"
@@ -30,7 +31,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define IN_CHILD   __attribute__((no_sanitize("address", "thread", "undefined")))
@@ -343,13 +343,6 @@ int32_t helper_process_start(const helper_process_options *options, helper_proce
         fork_guard_close(words[0]);
     }
     return status;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* Waits for EVENTS on FD; what is written to the pipe meanwhile ends no wait for its end. */

@@ -11,6 +11,7 @@
  * that could write to the runner's standard error chooses the last words.
  */
 #include "attach.h"
+#include "clock.h"
 #include "json.h"
 #include "stream.h"
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define BUFFER_SIZE      (256 * 1024)
 #define WORDS_SIZE       2048
@@ -214,13 +214,6 @@ static const struct transport_operations operations = {
 };
 
 /* ---- the handshake ----------------------------------------------------------------------------- */
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Until the socket is ready, the launch is cancelled, or the time is up. */
 static int32_t wait_for_engine(struct attachment *self, bool for_sending, int64_t deadline_ms,

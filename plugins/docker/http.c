@@ -7,6 +7,7 @@
  * leave the process alone: no signals, no proxies from the environment, its sockets from fork_guard.h.
  */
 #include "http.h"
+#include "clock.h"
 #include "fork_guard.h"
 #include "wakeup_pair.h"
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #define CONNECT_TIMEOUT_MS 10000L
 #define HEAD_MAX           (64 * 1024)
@@ -111,13 +111,6 @@ static int close_socket(void *user_data, curl_socket_t socket)
     (void)user_data;
     fork_guard_close(socket);
     return 0;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static bool append(struct printbuf *buffer, const char *bytes, size_t length, size_t most)

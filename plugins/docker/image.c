@@ -7,12 +7,12 @@
  * turn up.
  */
 #include "image.h"
+#include "clock.h"
 #include "json.h"
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PULL_LIMIT_MS     300000 /* without a word from the engine */
 #define PROGRESS_EVERY_MS 100
@@ -32,13 +32,6 @@ struct pull {
 };
 
 /* ---- the stream -------------------------------------------------------------------------------- */
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void show(struct pull *pull, bool ended)
 {
