@@ -17,11 +17,9 @@ struct composition {
 
 static bool is_blank(const char *line, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
-        if (strchr(" \t\r", line[i]) == NULL || line[i] == '\0') {
+    for (size_t i = 0; i < length; i++)
+        if (strchr(" \t\r", line[i]) == NULL || line[i] == '\0')
             return false;
-        }
-    }
     return true;
 }
 
@@ -33,9 +31,8 @@ static bool fence_is_open(struct composition *composition)
         composition->fence_open = false;
         if (code_executor_extract(bytes_text(message), message->length, &extraction, NULL) ==
                 CODE_EXECUTOR_OK &&
-            extraction->block_count > 0) {
+            extraction->block_count > 0)
             composition->fence_open = !extraction->blocks[extraction->block_count - 1]->complete;
-        }
         code_executor_extraction_free(extraction);
         composition->fence_seen = false;
     }
@@ -45,9 +42,8 @@ static bool fence_is_open(struct composition *composition)
 static bool add(struct composition *composition, const struct bytes *text, const char *end)
 {
     if (memmem(bytes_text(text), text->length, "```", 3) != NULL ||
-        memmem(bytes_text(text), text->length, "~~~", 3) != NULL) {
+        memmem(bytes_text(text), text->length, "~~~", 3) != NULL)
         composition->fence_seen = true;
-    }
     return bytes_append(composition->message, bytes_text(text), text->length) &&
            bytes_append_text(composition->message, end);
 }
@@ -57,17 +53,15 @@ static bool take_line(struct composition *composition, const struct bytes *line)
 {
     bool blank = is_blank(bytes_text(line), line->length);
     input_remember(composition->input, bytes_text(line));
-    if (blank && !fence_is_open(composition) && !input_more_waits(composition->input)) {
+    if (blank && !fence_is_open(composition) && !input_more_waits(composition->input))
         return false;
-    }
     return add(composition, line, "\n");
 }
 
 static void hint(struct composition *composition, enum input_event event)
 {
-    if (!input_is_edited(composition->input) || terminal_is_quiet()) {
+    if (!input_is_edited(composition->input) || terminal_is_quiet())
         return;
-    }
     if (event == INPUT_END) {
         say(TONE_DIM, "The code block is still open: close it with its fence, or drop the message "
                       "with Ctrl-C.");
@@ -93,9 +87,8 @@ static enum composed go_on(struct composition *composition)
         enum input_event event = input_next(composition->input, ". ", &text);
         switch (event) {
         case INPUT_LINE:
-            if (!take_line(composition, &text)) {
+            if (!take_line(composition, &text))
                 return COMPOSED_MESSAGE;
-            }
             break;
         case INPUT_PASTE:
             add(composition, &text, "");
@@ -104,9 +97,8 @@ static enum composed go_on(struct composition *composition)
         case INPUT_INTERRUPT:
             return input_is_edited(composition->input) ? COMPOSED_NOTHING : COMPOSED_END;
         case INPUT_END:
-            if (!fence_is_open(composition)) {
+            if (!fence_is_open(composition))
                 return COMPOSED_MESSAGE;
-            }
             hint(composition, event);
             break;
         case INPUT_GONE:
@@ -124,9 +116,8 @@ enum composed compose(struct input *input, struct bytes *text)
     text->length = 0;
     switch (input_next(input, "> ", &first)) {
     case INPUT_LINE:
-        if (is_blank(bytes_text(&first), first.length)) {
+        if (is_blank(bytes_text(&first), first.length))
             return COMPOSED_NOTHING;
-        }
         if (*bytes_text(&first) == ':' || is_slash_command(bytes_text(&first))) {
             input_remember(input, bytes_text(&first));
             return bytes_append(text, first.data, first.length) ? COMPOSED_COMMAND : COMPOSED_END;

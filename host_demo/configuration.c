@@ -20,9 +20,8 @@ void free_json(json_object **object)
 json_object *parse_object(const char *text)
 {
     json_tokener *tokener = json_tokener_new();
-    if (tokener == NULL) {
+    if (tokener == NULL)
         return NULL;
-    }
     json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
     json_object *object = json_tokener_parse_ex(tokener, text, (int)strlen(text) + 1);
     json_tokener_free(tokener);
@@ -46,9 +45,8 @@ static int32_t make_workspace(char **workspace, code_executor_error *error)
     const char *parent = getenv("TMPDIR");
     parent = parent == NULL || *parent != '/' ? "/tmp" : parent;
     char *path = NULL;
-    if (asprintf(&path, "%s/host_demo-XXXXXX", parent) < 0) {
+    if (asprintf(&path, "%s/host_demo-XXXXXX", parent) < 0)
         return fail_no_memory(error);
-    }
     if (mkdtemp(path) == NULL) {
         int32_t status =
             fail(error, CODE_EXECUTOR_IO,
@@ -78,9 +76,8 @@ static bool add_work_dir(const char *text, json_object *object, const char *work
 /* A configuration as it was given: JSON, or @FILE. */
 static int32_t read_config(const char *given, struct bytes *config, code_executor_error *error)
 {
-    if (given == NULL) {
+    if (given == NULL)
         return CODE_EXECUTOR_OK;
-    }
     if (*given == '@') {
         int32_t status = message_read(given + 1, config, error);
         if (status == CODE_EXECUTOR_OK && strlen(bytes_text(config)) != config->length) {
@@ -97,13 +94,11 @@ static int32_t add_workspace(const char *text, json_object *object, const char *
                              struct configuration *made, code_executor_error *error)
 {
     int32_t status = work_dir == NULL ? make_workspace(&made->workspace, error) : CODE_EXECUTOR_OK;
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     work_dir = work_dir == NULL ? made->workspace : work_dir;
-    if (add_work_dir(text, object, work_dir, &made->text)) {
+    if (add_work_dir(text, object, work_dir, &made->text))
         return CODE_EXECUTOR_OK;
-    }
     if (made->workspace != NULL) {
         rmdir(made->workspace);
         free(made->workspace);
@@ -119,9 +114,8 @@ int32_t configuration_make(const char *given, const code_executor_v1 *table, con
     *made = (struct configuration){0};
     CLEANUP(bytes_free) struct bytes read = {0};
     int32_t status = read_config(given, &read, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     const char *text = read.length == 0 ? "{}" : read.data;
     CLEANUP(free_json) json_object *object = parse_object(text);
     bool configured = object != NULL && json_object_object_get_ex(object, "work_dir", NULL);
@@ -132,8 +126,7 @@ int32_t configuration_make(const char *given, const code_executor_v1 *table, con
                     "configuration.",
                     label);
     }
-    if (object == NULL || configured || !has_workspace(table)) {
+    if (object == NULL || configured || !has_workspace(table))
         return bytes_append_text(&made->text, text) ? CODE_EXECUTOR_OK : fail_no_memory(error);
-    }
     return add_workspace(text, object, work_dir, made, error);
 }

@@ -43,22 +43,19 @@ static void take_log(void *user_data, int32_t level, const char *message)
 {
     const struct executor *executor = user_data;
     /* The thread that takes signals must never wait for a terminal that does not take our words. */
-    if (interrupt_is_this_thread() || level > CODE_EXECUTOR_LOG_INFO) {
+    if (interrupt_is_this_thread() || level > CODE_EXECUTOR_LOG_INFO)
         return;
-    }
-    if (level <= CODE_EXECUTOR_LOG_ERROR) {
+    if (level <= CODE_EXECUTOR_LOG_ERROR)
         say_problem("%s: %s", executor->label, message);
-    } else {
+    else
         say_note("%s: %s", executor->label, message);
-    }
 }
 
 static void take_progress(void *user_data, const char *what, uint64_t done, uint64_t total)
 {
     (void)user_data;
-    if (!interrupt_is_this_thread()) {
+    if (!interrupt_is_this_thread())
         say_progress(what, done, total);
-    }
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -68,22 +65,18 @@ static void take_progress(void *user_data, const char *what, uint64_t done, uint
 /* Removes the temporary workspace, if nothing is in it; says where it is otherwise. */
 static void leave_workspace(const struct executor *executor)
 {
-    if (executor->workspace != NULL && rmdir(executor->workspace) != 0 && errno == ENOTEMPTY) {
+    if (executor->workspace != NULL && rmdir(executor->workspace) != 0 && errno == ENOTEMPTY)
         say_note("Files of %s are in %s", executor->label, executor->workspace);
-    }
 }
 
 static void free_executor(struct executor *executor)
 {
-    if (executor == NULL) {
+    if (executor == NULL)
         return;
-    }
-    if (executor->instance != NULL) {
+    if (executor->instance != NULL)
         executor->table->destroy(executor->instance);
-    }
-    if (executor->plugin != NULL) {
+    if (executor->plugin != NULL)
         code_executor_plugin_unload(executor->plugin);
-    }
     leave_workspace(executor);
     free(executor->workspace);
     free(executor->label);
@@ -98,11 +91,9 @@ static void free_executor_at(struct executor **executor)
 
 static const struct executor *find_label(const struct executors *executors, const char *label)
 {
-    for (size_t i = 0; i < executors->count; i++) {
-        if (strcmp(executors->items[i]->label, label) == 0) {
+    for (size_t i = 0; i < executors->count; i++)
+        if (strcmp(executors->items[i]->label, label) == 0)
             return executors->items[i];
-        }
-    }
     return NULL;
 }
 
@@ -112,9 +103,8 @@ static char *new_label(const struct executors *executors, const char *name)
     char *label = strdup(name);
     for (int i = 2; label != NULL && find_label(executors, label) != NULL; i++) {
         free(label);
-        if (asprintf(&label, "%s#%d", name, i) < 0) {
+        if (asprintf(&label, "%s#%d", name, i) < 0)
             return NULL;
-        }
     }
     return label;
 }
@@ -171,26 +161,21 @@ static int32_t load_new(struct executors *executors, const char *name, const cha
                         code_executor_error *error)
 {
     CLEANUP(free_executor_at) struct executor *new = calloc(1, sizeof *new);
-    if (new == NULL) {
+    if (new == NULL)
         return fail_no_memory(error);
-    }
     int32_t status = code_executor_plugin_load(name, &new->plugin, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     new->table = code_executor_plugin_table(new->plugin);
     new->label = new_label(executors, new->table->name);
     new->specification = strdup(specification);
-    if (new->label == NULL || new->specification == NULL) {
+    if (new->label == NULL || new->specification == NULL)
         return fail_no_memory(error);
-    }
     status = create_instance(executors, new, config, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
-    if (!add_executor(executors, new)) {
+    if (!add_executor(executors, new))
         return fail_no_memory(error);
-    }
     *loaded = new;
     new = NULL; /* The list has it now. */
     return CODE_EXECUTOR_OK;
@@ -207,17 +192,15 @@ int32_t executors_load(struct executors *executors, const char *specification, c
     }
     if (end == NULL && config == NULL) {
         *loaded = find_label(executors, specification);
-        if (*loaded != NULL) {
+        if (*loaded != NULL)
             return CODE_EXECUTOR_OK;
-        }
     }
     config = end == NULL ? config : end + 1;
     size_t name_length = end == NULL ? strlen(specification) : (size_t)(end - specification);
     CLEANUP(free_text) char *name = strndup(specification, name_length);
     CLEANUP(bytes_free) struct bytes whole = {0};
-    if (name == NULL || !bytes_format(&whole, "%s:%s", name, config == NULL ? "" : config)) {
+    if (name == NULL || !bytes_format(&whole, "%s:%s", name, config == NULL ? "" : config))
         return fail_no_memory(error);
-    }
     for (size_t i = 0; i < executors->count; i++) {
         if (strcmp(executors->items[i]->specification, whole.data) == 0) {
             *loaded = executors->items[i];
@@ -230,9 +213,8 @@ int32_t executors_load(struct executors *executors, const char *specification, c
 bool executor_is_up(const struct executor *executor)
 {
     char *text = NULL;
-    if (executor->table->describe(executor->instance, &text, NULL) != CODE_EXECUTOR_OK) {
+    if (executor->table->describe(executor->instance, &text, NULL) != CODE_EXECUTOR_OK)
         return false;
-    }
     CLEANUP(free_json) json_object *description = parse_object(text);
     executor->table->string_free(text);
     json_object *state = NULL;
@@ -252,9 +234,8 @@ static void stop_all(void *state)
     for (size_t i = 0; i < executors->count; i++) {
         const struct executor *executor = executors->items[i];
         executor->table->stop(executor->instance, NULL);
-        if (executor->workspace != NULL) {
+        if (executor->workspace != NULL)
             rmdir(executor->workspace);
-        }
     }
     pthread_mutex_unlock(&executors->lock);
 }
@@ -262,9 +243,8 @@ static void stop_all(void *state)
 int32_t executors_open(const char *work_dir, struct executors **opened, code_executor_error *error)
 {
     struct executors *new = calloc(1, sizeof *new);
-    if (new == NULL) {
+    if (new == NULL)
         return fail_no_memory(error);
-    }
     int32_t status = code_executor_router_create(&new->router, error);
     if (status != CODE_EXECUTOR_OK) {
         free(new);
@@ -279,17 +259,14 @@ int32_t executors_open(const char *work_dir, struct executors **opened, code_exe
 
 void executors_close(struct executors *executors)
 {
-    if (executors == NULL) {
+    if (executors == NULL)
         return;
-    }
     code_executor_router_free(executors->router);
-    while (executors->count > 0) {
+    while (executors->count > 0)
         free_executor(remove_last(executors));
-    }
     interrupt_last_will(NULL, NULL);
-    for (size_t i = 0; i < executors->route_count; i++) {
+    for (size_t i = 0; i < executors->route_count; i++)
         free(executors->routes[i].language);
-    }
     free(executors->routes);
     free(executors->items);
     pthread_mutex_destroy(&executors->lock);
@@ -317,14 +294,12 @@ static int32_t note_route(struct executors *executors, const char *language,
     }
     struct route *routes =
         realloc(executors->routes, (executors->route_count + 1) * sizeof *routes);
-    if (routes == NULL) {
+    if (routes == NULL)
         return fail_no_memory(error);
-    }
     executors->routes = routes;
     char *copy = language == NULL ? NULL : strdup(language);
-    if (language != NULL && copy == NULL) {
+    if (language != NULL && copy == NULL)
         return fail_no_memory(error);
-    }
     routes[executors->route_count++] = (struct route){copy, executor};
     return CODE_EXECUTOR_OK;
 }
@@ -364,18 +339,16 @@ int32_t executors_load_named(struct executors *executors, const struct options *
     int32_t status = CODE_EXECUTOR_OK;
     if (options->executor != NULL) {
         status = executors_load(executors, options->executor, options->config, &loaded, error);
-        if (status == CODE_EXECUTOR_OK) {
+        if (status == CODE_EXECUTOR_OK)
             status = executors_route(executors, NULL, loaded, error);
-        }
     } else {
         executors->default_config = options->config;
     }
     for (size_t i = 0; i < options->route_count && status == CODE_EXECUTOR_OK; i++) {
         const struct route_option *route = &options->routes[i];
         status = executors_load(executors, route->executor, NULL, &loaded, error);
-        if (status == CODE_EXECUTOR_OK) {
+        if (status == CODE_EXECUTOR_OK)
             status = executors_route(executors, route->language, loaded, error);
-        }
     }
     return status;
 }
@@ -385,12 +358,10 @@ static int32_t start_sandbox(struct executors *executors, const struct executor 
 {
     int32_t status =
         executors_load(executors, "sandbox", executors->default_config, started, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
-    if (!interrupt_begin(executors_cancel, executors)) {
+    if (!interrupt_begin(executors_cancel, executors))
         return fail(error, CODE_EXECUTOR_CANCELLED, "Interrupted.");
-    }
     code_executor_error reason = CODE_EXECUTOR_ERROR_INIT;
     status = (*started)->table->start((*started)->instance, &reason);
     interrupt_finish();
@@ -422,25 +393,21 @@ static bool cannot_work(struct executors *executors, code_executor_error *reason
         answer.status = start_sandbox(executors, &plain, &answer);
         executors->default_config = config;
         executors->work_dir = work_dir;
-        if (answer.status == CODE_EXECUTOR_OK) {
+        if (answer.status == CODE_EXECUTOR_OK)
             free_executor(remove_last(executors));
-        }
     }
     if (answer.status != CODE_EXECUTOR_UNAVAILABLE && answer.status != CODE_EXECUTOR_DENIED &&
-        answer.status != CODE_EXECUTOR_UNSUPPORTED) {
+        answer.status != CODE_EXECUTOR_UNSUPPORTED)
         return false;
-    }
     *reason = answer;
     return true;
 }
 
 static bool has_default_route(const struct executors *executors)
 {
-    for (size_t i = 0; i < executors->route_count; i++) {
-        if (executors->routes[i].language == NULL) {
+    for (size_t i = 0; i < executors->route_count; i++)
+        if (executors->routes[i].language == NULL)
             return true;
-        }
-    }
     return false;
 }
 
@@ -448,25 +415,21 @@ int32_t executors_need(struct executors *executors, const char *language,
                        code_executor_error *error)
 {
     if (language == NULL ? has_default_route(executors)
-                         : code_executor_router_find(executors->router, language) != NULL) {
+                         : code_executor_router_find(executors->router, language) != NULL)
         return CODE_EXECUTOR_OK;
-    }
     const struct executor *loaded = NULL;
     code_executor_error reason = CODE_EXECUTOR_ERROR_INIT;
     bool missing = is_missing("sandbox");
     int32_t status = missing ? CODE_EXECUTOR_NOT_FOUND : start_sandbox(executors, &loaded, &reason);
     if (status != CODE_EXECUTOR_OK) {
         if (!missing && (status == CODE_EXECUTOR_CANCELLED || status == CODE_EXECUTOR_INVALID ||
-                         !cannot_work(executors, &reason))) {
+                         !cannot_work(executors, &reason)))
             return fail(error, status, "%s", reason.message);
-        }
-        if (!missing) {
+        if (!missing)
             say_problem("The executor sandbox does not work here: %s", reason.message);
-        }
         status = executors_load(executors, "local", executors->default_config, &loaded, error);
-        if (status != CODE_EXECUTOR_OK) {
+        if (status != CODE_EXECUTOR_OK)
             return status;
-        }
         say_problem("The executor local does not isolate: code runs on this machine as you. "
                     "(--executor NAME chooses another; `host_demo plugins` lists them.)");
     }

@@ -36,9 +36,8 @@ static bool append_code(struct bytes *text, const code_executor_block *block)
         whole =
             whole && (terminal_is(STDOUT_FILENO) ? bytes_append_visible(text, line, length, false)
                                                  : bytes_append(text, line, length));
-        if (!whole || !bytes_append_text(text, "\n")) {
+        if (!whole || !bytes_append_text(text, "\n"))
             return false;
-        }
         size_t step = length + (newline != NULL);
         line += step;
         left -= step;
@@ -55,13 +54,11 @@ static bool write_blocks(const code_executor_extraction *extraction)
             errno = ENOMEM;
             return false;
         }
-        if (!terminal_write_plain(STDOUT_FILENO, text.data, text.length)) {
+        if (!terminal_write_plain(STDOUT_FILENO, text.data, text.length))
             return false;
-        }
     }
-    if (extraction->block_count == 0) {
+    if (extraction->block_count == 0)
         say_note("No code blocks in this message.");
-    }
     return true;
 }
 
@@ -76,9 +73,8 @@ int extract_command(const struct options *options)
     CLEANUP(bytes_free) struct bytes message = {0};
     CLEANUP(free_extraction) code_executor_extraction *extraction = NULL;
     int32_t status = message_read(options->argument, &message, &error);
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = code_executor_extract(bytes_text(&message), message.length, &extraction, &error);
-    }
     if (status != CODE_EXECUTOR_OK) {
         say_problem("%s", error.message);
         return EXIT_HOST_FAILED;

@@ -73,25 +73,19 @@ static enum fill_result fill(struct input *input, int timeout_ms)
     while (!input->gone) {
         struct pollfd events[] = {{STDIN_FILENO, POLLIN, 0}, {interrupt_descriptor(), POLLIN, 0}};
         int ready = poll(events, 2, timeout_ms);
-        if (ready == 0) {
+        if (ready == 0)
             return FILL_LATE;
-        }
-        if (interrupt_ending() != 0) {
+        if (interrupt_ending() != 0)
             break;
-        }
-        if (ready > 0 && events[1].revents != 0) {
+        if (ready > 0 && events[1].revents != 0)
             return FILL_INTERRUPT;
-        }
-        if (ready < 0 || events[0].revents == 0) {
+        if (ready < 0 || events[0].revents == 0)
             continue;
-        }
         ssize_t got = read(STDIN_FILENO, piece, sizeof piece);
-        if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
+        if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
-        }
-        if (got <= 0 || !bytes_append(&input->waiting, piece, (size_t)got)) {
+        if (got <= 0 || !bytes_append(&input->waiting, piece, (size_t)got))
             break;
-        }
         return FILL_MORE;
     }
     input->gone = true;
@@ -119,9 +113,8 @@ static void use(struct input *input, size_t length)
 
 bool input_more_waits(struct input *input)
 {
-    if (input->editor == NULL) {
+    if (input->editor == NULL)
         return false; /* A script's lines wait by their nature. */
-    }
     return waiting_length(input) > 0 || fill(input, HASTE_MS) == FILL_MORE;
 }
 
@@ -143,15 +136,12 @@ static bool begins_with(struct input *input, const char *mark)
     size_t length = strlen(mark);
     for (;;) {
         size_t there = waiting_length(input) < length ? waiting_length(input) : length;
-        if (memcmp(waiting_text(input), mark, there) != 0) {
+        if (memcmp(waiting_text(input), mark, there) != 0)
             return false;
-        }
-        if (there == length) {
+        if (there == length)
             return true;
-        }
-        if (fill(input, SEQUENCE_MS) != FILL_MORE) {
+        if (fill(input, SEQUENCE_MS) != FILL_MORE)
             return false;
-        }
     }
 }
 
@@ -192,9 +182,8 @@ static void unify_line_ends(struct bytes *text)
         text->data[length++] = byte;
     }
     text->length = length;
-    if (text->data != NULL) {
+    if (text->data != NULL)
         text->data[length] = '\0';
-    }
 }
 
 /* Shows a paste as if it had been typed behind the prompt, the middle of a long one left out. */
@@ -202,9 +191,8 @@ static void show_paste(const struct bytes *paste)
 {
     CLEANUP(bytes_free) struct bytes shown = {0};
     size_t lines = 0, number = 0;
-    for (size_t i = 0; i < paste->length; i++) {
+    for (size_t i = 0; i < paste->length; i++)
         lines += paste->data[i] == '\n';
-    }
     bool whole = bytes_append_text(&shown, "\r\033[K");
     const char *line = paste->data;
     while (whole && line < paste->data + paste->length) {
@@ -222,9 +210,8 @@ static void show_paste(const struct bytes *paste)
         number++;
         line = newline + 1;
     }
-    if (whole) {
+    if (whole)
         say_text(&shown);
-    }
 }
 
 /* Appends what is in the line that is being edited. */
@@ -241,9 +228,8 @@ static bool type_first(struct input *input, const char *text, size_t length)
     bool whole = true;
     for (size_t i = 0; i < length; i++) {
         unsigned char byte = (unsigned char)text[i];
-        if (byte == '\t' || (byte >= 0x20 && byte != 0x7f)) {
+        if (byte == '\t' || (byte >= 0x20 && byte != 0x7f))
             whole = whole && bytes_append(&front, &text[i], 1);
-        }
     }
     if (!whole || !bytes_append(&front, waiting_text(input), waiting_length(input))) {
         bytes_free(&front);
@@ -270,9 +256,8 @@ static bool take_paste(struct input *input)
     }
     unify_line_ends(&pasted);
     size_t length = pasted.length;
-    while (length > 0 && pasted.data[length - 1] == '\n') {
+    while (length > 0 && pasted.data[length - 1] == '\n')
         length--;
-    }
     if (length == 0 || memchr(pasted.data, '\n', length) == NULL) {
         bool kept = type_first(input, bytes_text(&pasted), length);
         input->ended_by = kept ? input->ended_by : INPUT_GONE;
@@ -296,9 +281,8 @@ static bool take_paste(struct input *input)
 static bool take_character(struct input *input, wchar_t *character)
 {
     size_t sequence = utf8_sequence(waiting_text(input), waiting_length(input));
-    while (sequence == 0 && waiting_length(input) < 4 && fill(input, SEQUENCE_MS) == FILL_MORE) {
+    while (sequence == 0 && waiting_length(input) < 4 && fill(input, SEQUENCE_MS) == FILL_MORE)
         sequence = utf8_sequence(waiting_text(input), waiting_length(input));
-    }
     mbstate_t state = {0};
     size_t taken = sequence == 0 ? 0 : mbrtowc(character, waiting_text(input), sequence, &state);
     use(input, sequence == 0 ? 1 : sequence);
@@ -330,9 +314,8 @@ static int read_character(EditLine *editor, wchar_t *character)
             }
         }
         if (*waiting_text(input) == '\033' && begins_with(input, paste_begin)) {
-            if (!take_paste(input)) {
+            if (!take_paste(input))
                 return -1;
-            }
         } else if (take_character(input, character)) {
             return 1;
         }
@@ -353,24 +336,20 @@ static unsigned char complete(EditLine *editor, int key)
     el_get(editor, EL_CLIENTDATA, &input);
     const LineInfo *line = el_line(editor);
     size_t length = (size_t)(line->cursor - line->buffer);
-    if (length == 0 || *line->buffer != ':') {
+    if (length == 0 || *line->buffer != ':')
         return el_insertstr(editor, "\t") == 0 ? CC_REFRESH : CC_ERROR;
-    }
-    if (memchr(line->buffer, ' ', length) != NULL) {
+    if (memchr(line->buffer, ' ', length) != NULL)
         return _el_fn_complete(editor, key);
-    }
     const char *only = NULL;
     for (size_t i = 0; i < input->completion_count; i++) {
         if (strncmp(input->completions[i], line->buffer, length) == 0) {
-            if (only != NULL) {
+            if (only != NULL)
                 return CC_ERROR;
-            }
             only = input->completions[i];
         }
     }
-    if (only == NULL || el_insertstr(editor, only + length) != 0) {
+    if (only == NULL || el_insertstr(editor, only + length) != 0)
         return CC_ERROR;
-    }
     return el_insertstr(editor, " ") == 0 ? CC_REFRESH : CC_ERROR;
 }
 
@@ -394,11 +373,10 @@ static char *find_history_path(void)
     struct bytes path = {0};
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
-    if (state != NULL && *state == '/') {
+    if (state != NULL && *state == '/')
         bytes_format(&path, "%s/host_demo/history", state);
-    } else if (home != NULL && *home == '/') {
+    else if (home != NULL && *home == '/')
         bytes_format(&path, "%s/.local/state/host_demo/history", home);
-    }
     return path.data;
 }
 
@@ -406,24 +384,21 @@ static void open_history(struct input *input)
 {
     HistEvent event;
     input->history = history_init();
-    if (input->history == NULL) {
+    if (input->history == NULL)
         return;
-    }
     history(input->history, &event, H_SETSIZE, HISTORY_LINES);
     history(input->history, &event, H_SETUNIQUE, 1);
     input->history_path = find_history_path();
-    if (input->history_path != NULL) {
+    if (input->history_path != NULL)
         history(input->history, &event, H_LOAD, input->history_path);
-    }
     el_set(input->editor, EL_HIST, history, input->history);
 }
 
 static bool open_editor(struct input *input)
 {
     input->editor = el_init("host_demo", stdin, stderr, stderr);
-    if (input->editor == NULL) {
+    if (input->editor == NULL)
         return false;
-    }
     el_set(input->editor, EL_CLIENTDATA, input);
     el_set(input->editor, EL_SIGNAL, 1);
     el_set(input->editor, EL_EDITOR, "emacs");
@@ -442,9 +417,8 @@ int32_t input_open(const char *const *completions, size_t count, struct input **
                    code_executor_error *error)
 {
     struct input *new = calloc(1, sizeof *new);
-    if (new == NULL) {
+    if (new == NULL)
         return fail_no_memory(error);
-    }
     new->completions = completions;
     new->completion_count = count;
     if (terminal_is(STDIN_FILENO) && terminal_is(STDERR_FILENO) && !open_editor(new)) {
@@ -457,9 +431,8 @@ int32_t input_open(const char *const *completions, size_t count, struct input **
 
 void input_close(struct input *input)
 {
-    if (input == NULL) {
+    if (input == NULL)
         return;
-    }
     if (input->history != NULL) {
         HistEvent event;
         if (input->history_path != NULL) {
@@ -468,9 +441,8 @@ void input_close(struct input *input)
         }
         history_end(input->history);
     }
-    if (input->editor != NULL) {
+    if (input->editor != NULL)
         el_end(input->editor);
-    }
     free(input->history_path);
     bytes_free(&input->waiting);
     bytes_free(&input->paste);
@@ -486,9 +458,8 @@ bool input_is_edited(const struct input *input)
 void input_remember(struct input *input, const char *line)
 {
     HistEvent event;
-    if (input->history != NULL && *line != '\0') {
+    if (input->history != NULL && *line != '\0')
         history(input->history, &event, H_ENTER, line);
-    }
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -510,12 +481,10 @@ static enum input_event next_plain(struct input *input, struct bytes *text)
         }
         searched = there;
         enum fill_result result = fill(input, -1);
-        if (result == FILL_INTERRUPT) {
+        if (result == FILL_INTERRUPT)
             return INPUT_INTERRUPT;
-        }
-        if (result == FILL_GONE && (interrupt_ending() != 0 || waiting_length(input) == 0)) {
+        if (result == FILL_GONE && (interrupt_ending() != 0 || waiting_length(input) == 0))
             return INPUT_GONE;
-        }
     }
 }
 
@@ -547,17 +516,14 @@ static enum input_event next_edited(struct input *input, struct bytes *text)
 enum input_event input_next(struct input *input, const char *prompt, struct bytes *text)
 {
     text->length = 0;
-    if (!bytes_append_text(text, "")) {
+    if (!bytes_append_text(text, ""))
         return INPUT_GONE;
-    }
-    if (input->editor == NULL) {
+    if (input->editor == NULL)
         return next_plain(input, text);
-    }
     input->prompt.length = 0;
     if (!bytes_format(&input->prompt, "%c%s%c%s%c%s%c", PROMPT_ESCAPE,
                       tone_on(STDERR_FILENO, TONE_BOLD), PROMPT_ESCAPE, prompt, PROMPT_ESCAPE,
-                      tone_off(STDERR_FILENO), PROMPT_ESCAPE)) {
+                      tone_off(STDERR_FILENO), PROMPT_ESCAPE))
         return INPUT_GONE;
-    }
     return next_edited(input, text);
 }

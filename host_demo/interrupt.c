@@ -73,9 +73,8 @@ static void end_now(int signal_number)
     pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
     /* Held for good: what the will is about is not freed any more. */
     pthread_mutex_lock(&this.will_lock);
-    if (this.will != NULL) {
+    if (this.will != NULL)
         this.will(this.will_state);
-    }
     _exit(128 + signal_number);
 }
 
@@ -90,12 +89,10 @@ static void make_pending(void)
 static void cancel_what_runs(void)
 {
     pthread_mutex_lock(&this.lock);
-    if (this.breaks_calls) {
+    if (this.breaks_calls)
         pthread_kill(this.caller, SIGUSR1);
-    }
-    if (this.cancel != NULL) {
+    if (this.cancel != NULL)
         this.cancel(this.cancel_state);
-    }
     pthread_mutex_unlock(&this.lock);
 }
 
@@ -110,9 +107,8 @@ static void take_signal(int signal_number)
     if (signal_number != SIGINT) {
         bool impatient = atomic_exchange(&this.ending, signal_number) != 0;
         this.ending_since = now_ms();
-        if (impatient || (!runs && !idle_wakes)) {
+        if (impatient || (!runs && !idle_wakes))
             end_now(signal_number);
-        }
     } else if (runs ? again : !idle_wakes) {
         end_now(signal_number);
     }
@@ -126,18 +122,16 @@ static void *wait_for_signals(void *unused)
     for (;;) {
         struct pollfd events[] = {{this.signals, POLLIN, 0}, {this.close, POLLIN, 0}};
         int ready = poll(events, 2, atomic_load(&this.interrupted) ? CANCEL_AGAIN_MS : -1);
-        if (events[1].revents != 0 && ready > 0) {
+        if (events[1].revents != 0 && ready > 0)
             return NULL;
-        }
         struct signalfd_siginfo information;
         if (ready > 0 && read(this.signals, &information, sizeof information) > 0) {
             take_signal((int)information.ssi_signo);
         } else if (ready == 0) {
             cancel_what_runs();
             int ending = atomic_load(&this.ending);
-            if (ending != 0 && now_ms() - this.ending_since > PATIENCE_MS) {
+            if (ending != 0 && now_ms() - this.ending_since > PATIENCE_MS)
                 end_now(ending);
-            }
         }
     }
 }
@@ -161,22 +155,19 @@ int32_t interrupt_open(code_executor_error *error)
     this.signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
     this.pending = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     this.close = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (this.signals < 0 || this.pending < 0 || this.close < 0) {
+    if (this.signals < 0 || this.pending < 0 || this.close < 0)
         return fail(error, CODE_EXECUTOR_IO, "Cannot wait for signals: %s.", strerror(errno));
-    }
     int failure = pthread_create(&this.thread, NULL, wait_for_signals, NULL);
-    if (failure != 0) {
+    if (failure != 0)
         return fail(error, CODE_EXECUTOR_IO, "Cannot start a thread: %s.", strerror(failure));
-    }
     this.thread_runs = true;
     return CODE_EXECUTOR_OK;
 }
 
 void interrupt_close(void)
 {
-    if (!this.thread_runs) {
+    if (!this.thread_runs)
         return;
-    }
     uint64_t one = 1;
     while (write(this.close, &one, sizeof one) < 0 && errno == EINTR) {
     }
@@ -241,9 +232,8 @@ bool interrupt_pending(void)
 
 void interrupt_clear(void)
 {
-    if (interrupt_ending() != 0) {
+    if (interrupt_ending() != 0)
         return;
-    }
     uint64_t count;
     atomic_store(&this.interrupted, false);
     while (read(this.pending, &count, sizeof count) < 0 && errno == EINTR) {

@@ -26,20 +26,17 @@ static void flush(struct document *document)
 {
     if (document->failure == 0 &&
         !terminal_write_plain(STDOUT_FILENO, bytes_text(&document->pending),
-                              document->pending.length)) {
+                              document->pending.length))
         document->failure = errno;
-    }
     document->pending.length = 0;
 }
 
 static void put_bytes(struct document *document, const char *text, size_t length)
 {
-    if (document->failure == 0 && !bytes_append(&document->pending, text, length)) {
+    if (document->failure == 0 && !bytes_append(&document->pending, text, length))
         document->failure = ENOMEM;
-    }
-    if (document->pending.length >= PIECE) {
+    if (document->pending.length >= PIECE)
         flush(document);
-    }
 }
 
 static void put(struct document *document, const char *text)
@@ -70,9 +67,8 @@ static size_t take_characters(const char *text, size_t length, struct bytes *pie
         size_t sequence = utf8_sequence(text + taken, length - taken);
         bool whole = sequence == 0 ? bytes_append_text(piece, "\xef\xbf\xbd")
                                    : bytes_append(piece, text + taken, sequence);
-        if (!whole) {
+        if (!whole)
             return 0;
-        }
         taken += sequence == 0 ? 1 : sequence;
     }
     return taken;
@@ -87,9 +83,8 @@ static bool put_piece(struct document *document, const struct bytes *piece)
         string == NULL
             ? NULL
             : json_object_to_json_string_length(string, JSON_C_TO_STRING_NOSLASHESCAPE, &length);
-    if (text != NULL) {
+    if (text != NULL)
         put_bytes(document, text + 1, length - 2);
-    }
     json_object_put(string);
     return text != NULL;
 }
@@ -101,9 +96,8 @@ static void put_string_of(struct document *document, const char *text, size_t le
     while (length > 0 && document->failure == 0) {
         piece.length = 0;
         size_t taken = take_characters(text, length, &piece);
-        if (taken == 0 || !put_piece(document, &piece)) {
+        if (taken == 0 || !put_piece(document, &piece))
             document->failure = ENOMEM;
-        }
         text += taken;
         length -= taken;
     }
@@ -144,11 +138,10 @@ static void put_block(struct document *document, const code_executor_block_resul
     put(document, ",\"exit_code\":");
     put_number(document, "%.0f", block->exit_code);
     put(document, ",\"signal\":");
-    if (block->signal == 0) {
+    if (block->signal == 0)
         put(document, "null");
-    } else {
+    else
         put_number(document, "%.0f", block->signal);
-    }
     put(document, ",\"stdout\":");
     put_string_of(document, block->stdout_bytes, block->stdout_length);
     put(document, ",\"stderr\":");
@@ -191,9 +184,8 @@ bool json_write_result(const struct plan *plan, const struct run_end *end)
     const code_executor_result *result = end->result == NULL ? &nothing : end->result->result;
     CLEANUP(bytes_free) struct bytes refusal = {0};
     struct document document = {0};
-    if (end->came_to_cut && !plan_append_refusal(plan, &refusal)) {
+    if (end->came_to_cut && !plan_append_refusal(plan, &refusal))
         document.failure = ENOMEM;
-    }
     put(&document, "{\"exit_code\":");
     put_number(&document, "%.0f", end->exit_code);
     put(&document, ",\"outcome\":");

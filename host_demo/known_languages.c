@@ -10,25 +10,20 @@
 /* Whether NAME is a name or an alias of LANGUAGE. */
 static bool goes_by(const code_executor_language *language, const char *name)
 {
-    if (code_executor_language_equal(language->name, name)) {
+    if (code_executor_language_equal(language->name, name))
         return true;
-    }
-    for (size_t i = 0; i < language->alias_count; i++) {
-        if (code_executor_language_equal(language->aliases[i], name)) {
+    for (size_t i = 0; i < language->alias_count; i++)
+        if (code_executor_language_equal(language->aliases[i], name))
             return true;
-        }
-    }
     return false;
 }
 
 static const code_executor_language *find_language(const code_executor_language *const *languages,
                                                    size_t count, const char *name)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (goes_by(languages[i], name)) {
+    for (size_t i = 0; i < count; i++)
+        if (goes_by(languages[i], name))
             return languages[i];
-        }
-    }
     return NULL;
 }
 
@@ -52,15 +47,13 @@ static const char *nearest_language(const code_executor_language *const *languag
                                     const char *name)
 {
     size_t total = 0, used = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         total += 1 + languages[i]->alias_count;
-    }
     CLEANUP(free_words) const char **words = calloc(total + 1, sizeof *words);
     for (size_t i = 0; words != NULL && i < count; i++) {
         words[used++] = languages[i]->name;
-        for (size_t k = 0; k < languages[i]->alias_count; k++) {
+        for (size_t k = 0; k < languages[i]->alias_count; k++)
             words[used++] = languages[i]->aliases[k];
-        }
     }
     return words == NULL ? NULL : nearest_word(name, words, used);
 }
@@ -69,13 +62,11 @@ enum block_policy executor_policy(const struct executor *executor, const char *l
 {
     const code_executor_language *const *languages = NULL;
     size_t count = 0;
-    if (!list_languages(executor, &languages, &count)) {
+    if (!list_languages(executor, &languages, &count))
         return POLICY_RUNS;
-    }
     const code_executor_language *found = find_language(languages, count, language);
-    if (found == NULL) {
+    if (found == NULL)
         return POLICY_UNKNOWN;
-    }
     return found->runs ? POLICY_RUNS : POLICY_SAVES;
 }
 
@@ -86,14 +77,12 @@ int32_t check_language(const struct executor *executor, const char *language,
     size_t count = 0;
     if (code_executor_language_name(language) != NULL ||
         !list_languages(executor, &languages, &count) ||
-        find_language(languages, count, language) != NULL) {
+        find_language(languages, count, language) != NULL)
         return CODE_EXECUTOR_OK;
-    }
     CLEANUP(bytes_free) struct bytes visible = {0};
     const char *near = nearest_language(languages, count, language);
-    if (!bytes_append_visible(&visible, language, strlen(language), false)) {
+    if (!bytes_append_visible(&visible, language, strlen(language), false))
         return fail_no_memory(error);
-    }
     return near == NULL
                ? fail(error, CODE_EXECUTOR_INVALID,
                       "%s knows no language `%s`; `host_demo info %s` lists those it knows.",

@@ -44,15 +44,12 @@ static int answer_version(void)
 
 static int run_by(const struct options *options, const struct command *command)
 {
-    if (options->help) {
+    if (options->help)
         return options_usage(STDOUT_FILENO) ? EXIT_OK : terminal_lost_stdout();
-    }
-    if (options->version) {
+    if (options->version)
         return answer_version();
-    }
-    if (options->quiet) {
+    if (options->quiet)
         terminal_be_quiet();
-    }
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     if (interrupt_open(&error) != CODE_EXECUTOR_OK) {
         say_problem("%s", error.message);
@@ -71,9 +68,8 @@ int main(int argument_count, char **arguments)
     struct options options = {0};
     const struct command *command = NULL;
     int status = EXIT_USAGE;
-    if (options_read(arguments, &options, &command)) {
+    if (options_read(arguments, &options, &command))
         status = run_by(&options, command);
-    }
     options_free(&options);
     return status;
 }

@@ -19,22 +19,18 @@ static int32_t read_to_end(int descriptor, const char *name, struct bytes *to,
     char piece[65536];
     for (;;) {
         ssize_t got = read(descriptor, piece, sizeof piece);
-        if (got == 0) {
+        if (got == 0)
             return CODE_EXECUTOR_OK;
-        }
-        if (got < 0 && errno == EINTR) {
+        if (got < 0 && errno == EINTR)
             continue;
-        }
-        if (got < 0) {
+        if (got < 0)
             return fail(error, CODE_EXECUTOR_IO, "Cannot read %s: %s.", name, strerror(errno));
-        }
         if (to->length + (size_t)got > MOST_BYTES) {
             return fail(error, CODE_EXECUTOR_INVALID, "%s has more than %d MiB.", name,
                         MOST_BYTES >> 20);
         }
-        if (!bytes_append(to, piece, (size_t)got)) {
+        if (!bytes_append(to, piece, (size_t)got))
             return fail(error, CODE_EXECUTOR_NO_MEMORY, "No memory for %s.", name);
-        }
     }
 }
 

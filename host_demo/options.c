@@ -146,39 +146,33 @@ struct reader {
 
 static const struct option *find_long(const char *name, size_t length)
 {
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
+    for (size_t i = 0; i < OPTION_COUNT; i++)
         if (strlen(option_table[i].name) == length &&
-            strncmp(option_table[i].name, name, length) == 0) {
+            strncmp(option_table[i].name, name, length) == 0)
             return &option_table[i];
-        }
-    }
     return NULL;
 }
 
 static const struct option *find_letter(char letter)
 {
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
-        if (option_table[i].letter == letter && letter != '\0') {
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (option_table[i].letter == letter && letter != '\0')
             return &option_table[i];
-        }
-    }
     return NULL;
 }
 
 static void say_unknown_option(const char *argument)
 {
     const char *names[OPTION_COUNT];
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
+    for (size_t i = 0; i < OPTION_COUNT; i++)
         names[i] = option_table[i].name;
-    }
     const char *word = argument + strspn(argument, "-");
     CLEANUP(free_text) char *name = strndup(word, strcspn(word, "="));
     const char *near = name == NULL ? NULL : nearest_word(name, names, OPTION_COUNT);
-    if (near != NULL) {
+    if (near != NULL)
         say_problem("There is no option `%s`. Did you mean `--%s`?", argument, near);
-    } else {
+    else
         say_problem("There is no option `%s`. `host_demo --help` lists those there are.", argument);
-    }
 }
 
 /* VALUE is what stands in the same argument (`--x=value`, `-xvalue`), or NULL. */
@@ -197,12 +191,10 @@ static bool take_option(struct reader *reader, const struct option *option, cons
         reader->next++;
     }
     bool new = true;
-    for (size_t i = 0; i < reader->seen_count; i++) {
+    for (size_t i = 0; i < reader->seen_count; i++)
         new = new && reader->seen[i] != option;
-    }
-    if (new) {
+    if (new)
         reader->seen[reader->seen_count++] = option;
-    }
     return option->keep(reader->options, value);
 }
 
@@ -227,12 +219,10 @@ static bool take_letters(struct reader *reader, const char *argument)
             return false;
         }
         bool takes_rest = option->value != NULL && letter[1] != '\0';
-        if (!take_option(reader, option, takes_rest ? letter + 1 : NULL)) {
+        if (!take_option(reader, option, takes_rest ? letter + 1 : NULL))
             return false;
-        }
-        if (option->value != NULL) {
+        if (option->value != NULL)
             return true;
-        }
     }
     return true;
 }
@@ -241,9 +231,8 @@ static bool say_unknown_command(const char *word)
 {
     const char *names[16];
     size_t count = 0;
-    for (; count < command_count && count < sizeof names / sizeof *names; count++) {
+    for (; count < command_count && count < sizeof names / sizeof *names; count++)
         names[count] = commands[count].name;
-    }
     const char *near = nearest_word(word, names, count);
     if (near != NULL) {
         say_problem("There is no command `%s`. Did you mean `%s`?", word, near);
@@ -301,16 +290,14 @@ bool options_read(char **arguments, struct options *options, const struct comman
             only_words = true;
             continue;
         }
-        if (!only_words && strncmp(argument, "--", 2) == 0) {
+        if (!only_words && strncmp(argument, "--", 2) == 0)
             fine = take_long(&reader, argument);
-        } else if (!only_words && argument[0] == '-' && argument[1] != '\0') {
+        else if (!only_words && argument[0] == '-' && argument[1] != '\0')
             fine = take_letters(&reader, argument);
-        } else {
+        else
             fine = take_word(&reader, argument, command);
-        }
-        if (!fine) {
+        if (!fine)
             return false;
-        }
     }
     *command = *command == NULL ? &commands[0] : *command;
     return options->help || options->version || check_fit(&reader, *command);
@@ -318,9 +305,8 @@ bool options_read(char **arguments, struct options *options, const struct comman
 
 void options_free(struct options *options)
 {
-    for (size_t i = 0; i < options->route_count; i++) {
+    for (size_t i = 0; i < options->route_count; i++)
         free(options->routes[i].language);
-    }
     free(options->routes);
     options->routes = NULL;
     options->route_count = 0;
@@ -350,9 +336,8 @@ static bool append_options(struct bytes *text)
         const struct option *option = &option_table[i];
         char call[64];
         char letter[8] = "    ";
-        if (option->letter != '\0') {
+        if (option->letter != '\0')
             snprintf(letter, sizeof letter, "-%c, ", option->letter);
-        }
         snprintf(call, sizeof call, "%s--%s%s%s", letter, option->name,
                  option->value == NULL ? "" : " ", option->value == NULL ? "" : option->value);
         whole = whole && bytes_format(text, "    %-28s  %s\n", call, option->help);

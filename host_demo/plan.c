@@ -12,9 +12,8 @@ int32_t plan_make(const struct bytes *message, struct plan *plan, code_executor_
     *plan = (struct plan){0};
     int32_t status =
         code_executor_extract(bytes_text(message), message->length, &plan->extraction, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     size_t total = plan->extraction->block_count;
     plan->blocks = calloc(total + 1, sizeof *plan->blocks);
     plan->numbers = calloc(total + 1, sizeof *plan->numbers);
@@ -49,9 +48,8 @@ void plan_say_skipped(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->extraction->block_count; i++) {
         const code_executor_extracted_block *block = plan->extraction->blocks[i];
-        if (!block->complete) {
+        if (!block->complete)
             return;
-        }
         if (*block->block.language == '\0') {
             say_note("Block %zu (lines %zu to %zu) has no language and is skipped.", i + 1,
                      block->first_line, block->last_line);
@@ -61,9 +59,8 @@ void plan_say_skipped(const struct plan *plan)
 
 int32_t plan_check(const struct plan *plan, code_executor_error *error)
 {
-    if (plan->count == 0 && plan->cut == NULL) {
+    if (plan->count == 0 && plan->cut == NULL)
         return fail(error, CODE_EXECUTOR_INVALID, "No code blocks to execute.");
-    }
     return CODE_EXECUTOR_OK;
 }
 
@@ -78,9 +75,8 @@ void plan_keep(struct plan *plan, bool (*is_chosen)(const void *choice, size_t n
         }
     }
     plan->count = kept;
-    if (plan->cut != NULL && !is_chosen(choice, plan->cut_number)) {
+    if (plan->cut != NULL && !is_chosen(choice, plan->cut_number))
         plan->cut = NULL;
-    }
 }
 
 bool plan_append_refusal(const struct plan *plan, struct bytes *text)

@@ -43,9 +43,8 @@ static int write_json(json_object *object)
                            : json_object_to_json_string_ext(
                                  object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
     CLEANUP(bytes_free) struct bytes line = {0};
-    if (text == NULL || !bytes_append_text(&line, text) || !bytes_append_text(&line, "\n")) {
+    if (text == NULL || !bytes_append_text(&line, text) || !bytes_append_text(&line, "\n"))
         return out_of_memory();
-    }
     return write_and_end(&line);
 }
 
@@ -83,9 +82,8 @@ static bool append_entry(struct bytes *text, int descriptor,
 static bool append_folders(struct bytes *text, const code_executor_plugin_list *list)
 {
     bool whole = bytes_append_text(text, "No plugins. These folders were searched:\n");
-    for (size_t i = 0; i < list->folder_count; i++) {
+    for (size_t i = 0; i < list->folder_count; i++)
         whole = whole && bytes_format(text, "    %s\n", list->folders[i]);
-    }
     return whole && bytes_append_text(text, "CODE_EXECUTOR_PLUGIN_PATH adds others.\n");
 }
 
@@ -93,13 +91,11 @@ int32_t plugins_append_list(struct bytes *text, int descriptor, code_executor_er
 {
     CLEANUP(free_list) code_executor_plugin_list *list = NULL;
     int32_t status = code_executor_plugin_list_make(&list, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     bool whole = list->entry_count > 0 || append_folders(text, list);
-    for (size_t i = 0; i < list->entry_count; i++) {
+    for (size_t i = 0; i < list->entry_count; i++)
         whole = whole && append_entry(text, descriptor, list->entries[i]);
-    }
     return whole ? CODE_EXECUTOR_OK : fail_no_memory(error);
 }
 
@@ -118,26 +114,22 @@ static json_object *entry_json(const code_executor_plugin_entry *entry)
 static int write_list_json(code_executor_error *error)
 {
     CLEANUP(free_list) code_executor_plugin_list *list = NULL;
-    if (code_executor_plugin_list_make(&list, error) != CODE_EXECUTOR_OK) {
+    if (code_executor_plugin_list_make(&list, error) != CODE_EXECUTOR_OK)
         return say_error(error);
-    }
     CLEANUP(put_json) json_object *array = json_object_new_array();
-    for (size_t i = 0; i < list->entry_count; i++) {
+    for (size_t i = 0; i < list->entry_count; i++)
         json_object_array_add(array, entry_json(list->entries[i]));
-    }
     return write_json(array);
 }
 
 int plugins_command(const struct options *options)
 {
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    if (options->json) {
+    if (options->json)
         return write_list_json(&error);
-    }
     CLEANUP(bytes_free) struct bytes text = {0};
-    if (plugins_append_list(&text, STDOUT_FILENO, &error) != CODE_EXECUTOR_OK) {
+    if (plugins_append_list(&text, STDOUT_FILENO, &error) != CODE_EXECUTOR_OK)
         return say_error(&error);
-    }
     return write_and_end(&text);
 }
 
@@ -155,17 +147,15 @@ struct loaded_plugin {
 
 static void unload(struct loaded_plugin *loaded)
 {
-    if (loaded->plugin != NULL) {
+    if (loaded->plugin != NULL)
         code_executor_plugin_unload(loaded->plugin);
-    }
 }
 
 static int32_t load(const char *name, struct loaded_plugin *loaded, code_executor_error *error)
 {
     int32_t status = code_executor_plugin_load(name, &loaded->plugin, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     loaded->table = code_executor_plugin_table(loaded->plugin);
     const code_executor_languages_v1 *extension =
         loaded->table->get_extension(NULL, CODE_EXECUTOR_EXTENSION_LANGUAGES);
@@ -180,9 +170,8 @@ static json_object *language_json(const code_executor_language *language)
 {
     json_object *object = json_object_new_object();
     json_object *aliases = json_object_new_array();
-    for (size_t i = 0; i < language->alias_count; i++) {
+    for (size_t i = 0; i < language->alias_count; i++)
         json_object_array_add(aliases, string_or_null(language->aliases[i]));
-    }
     json_object_object_add(object, "name", string_or_null(language->name));
     json_object_object_add(object, "aliases", aliases);
     json_object_object_add(object, "runs", json_object_new_boolean(language->runs));
@@ -199,9 +188,8 @@ static json_object *describe_defaults(const struct loaded_plugin *loaded)
     char *text = NULL;
     json_object *description = NULL;
     if (table->create(NULL, "{}", &instance, NULL) == CODE_EXECUTOR_OK &&
-        table->describe(instance, &text, NULL) == CODE_EXECUTOR_OK) {
+        table->describe(instance, &text, NULL) == CODE_EXECUTOR_OK)
         description = json_tokener_parse(text);
-    }
     table->string_free(text);
     table->destroy(instance);
     return description;
@@ -219,9 +207,8 @@ static int write_info_json(const struct loaded_plugin *loaded)
     json_object_object_add(object, "abi_version", json_object_new_int((int)table->abi_version));
     json_object_object_add(object, "config_schema", json_tokener_parse(table->config_schema));
     json_object *languages = loaded->lists_languages ? json_object_new_array() : NULL;
-    for (size_t i = 0; i < loaded->language_count; i++) {
+    for (size_t i = 0; i < loaded->language_count; i++)
         json_object_array_add(languages, language_json(loaded->languages[i]));
-    }
     json_object_object_add(object, "languages", languages);
     json_object_object_add(object, "defaults", describe_defaults(loaded));
     return write_json(object);
@@ -241,12 +228,10 @@ static bool append_type(struct bytes *text, json_object *property)
         }
         return whole;
     }
-    if (!json_object_object_get_ex(property, "type", &type)) {
+    if (!json_object_object_get_ex(property, "type", &type))
         return true;
-    }
-    if (!json_object_is_type(type, json_type_array)) {
+    if (!json_object_is_type(type, json_type_array))
         return bytes_append_text(text, json_object_get_string(type));
-    }
     for (size_t i = 0; i < json_object_array_length(type); i++) {
         whole = whole && bytes_format(text, "%s%s", i == 0 ? "" : " or ",
                                       json_object_get_string(json_object_array_get_idx(type, i)));
@@ -257,9 +242,8 @@ static bool append_type(struct bytes *text, json_object *property)
 static const char *member_text(json_object *object, const char *key)
 {
     json_object *member = NULL;
-    if (!json_object_object_get_ex(object, key, &member)) {
+    if (!json_object_object_get_ex(object, key, &member))
         return "";
-    }
     return json_object_to_json_string_ext(member,
                                           JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 }
@@ -285,9 +269,8 @@ static bool append_options_of(struct bytes *text, const char *schema_text)
     CLEANUP(put_json) json_object *schema = json_tokener_parse(schema_text);
     json_object *properties = NULL;
     if (schema == NULL || !json_object_object_get_ex(schema, "properties", &properties) ||
-        json_object_object_length(properties) == 0) {
+        json_object_object_length(properties) == 0)
         return bytes_append_text(text, "\nIt has no configuration.\n");
-    }
     bool whole = bytes_append_text(text, "\nConfiguration (a JSON object with these keys):\n");
     json_object_object_foreach(properties, key, property)
     {
@@ -298,9 +281,8 @@ static bool append_options_of(struct bytes *text, const char *schema_text)
 
 static bool append_languages(struct bytes *text, const struct loaded_plugin *loaded)
 {
-    if (!loaded->lists_languages) {
+    if (!loaded->lists_languages)
         return true;
-    }
     bool whole = bytes_append_text(text, "\nLanguages:\n");
     for (size_t i = 0; i < loaded->language_count && whole; i++) {
         const code_executor_language *language = loaded->languages[i];
@@ -324,13 +306,11 @@ static bool append_defaults(struct bytes *text, const struct loaded_plugin *load
     json_object *limits = NULL;
     if (!json_object_object_get_ex(description, "isolation", &isolation) ||
         !json_object_object_get_ex(description, "limits", &limits) ||
-        !json_object_is_type(limits, json_type_object)) {
+        !json_object_is_type(limits, json_type_object))
         return true;
-    }
     bool whole = bytes_format(text, "\nIsolation: %s\n", json_object_get_string(isolation));
-    if (json_object_object_length(limits) > 0) {
+    if (json_object_object_length(limits) > 0)
         whole = whole && bytes_append_text(text, "\nLimits by default, on this machine:\n");
-    }
     json_object_object_foreach(limits, key, limit)
     {
         whole = whole && bytes_format(text, "  %-18s  %s\n", key,
@@ -343,19 +323,16 @@ int info_command(const struct options *options)
 {
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     CLEANUP(unload) struct loaded_plugin loaded = {0};
-    if (load(options->argument, &loaded, &error) != CODE_EXECUTOR_OK) {
+    if (load(options->argument, &loaded, &error) != CODE_EXECUTOR_OK)
         return say_error(&error);
-    }
-    if (options->json) {
+    if (options->json)
         return write_info_json(&loaded);
-    }
     CLEANUP(bytes_free) struct bytes text = {0};
     if (!bytes_format(&text, "%s%s%s %s: %s\n%s\n", tone_on(STDOUT_FILENO, TONE_BOLD),
                       loaded.table->name, tone_off(STDOUT_FILENO), loaded.table->version,
                       loaded.table->description, code_executor_plugin_path(loaded.plugin)) ||
         !append_options_of(&text, loaded.table->config_schema) ||
-        !append_languages(&text, &loaded) || !append_defaults(&text, &loaded)) {
+        !append_languages(&text, &loaded) || !append_defaults(&text, &loaded))
         return out_of_memory();
-    }
     return write_and_end(&text);
 }

@@ -85,9 +85,8 @@ static void take_message(struct repl *repl, const struct bytes *message)
                          "language. (:help lists the commands.)");
         return;
     }
-    for (size_t i = 0; i < plan.count && status == CODE_EXECUTOR_OK; i++) {
+    for (size_t i = 0; i < plan.count && status == CODE_EXECUTOR_OK; i++)
         status = executors_need(repl->executors, plan.blocks[i]->language, &error);
-    }
     if (status != CODE_EXECUTOR_OK) {
         say_error(&error);
         return;
@@ -123,19 +122,17 @@ static void command_plugins(struct repl *repl, char *arguments)
     (void)arguments;
     CLEANUP(bytes_free) struct bytes text = {0};
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    if (plugins_append_list(&text, STDERR_FILENO, &error) == CODE_EXECUTOR_OK) {
+    if (plugins_append_list(&text, STDERR_FILENO, &error) == CODE_EXECUTOR_OK)
         say_text(&text);
-    } else {
+    else
         say_error(&error);
-    }
 }
 
 static void show_routes(const struct repl *repl)
 {
     CLEANUP(bytes_free) struct bytes text = {0};
-    if (executors_append_routes(repl->executors, &text)) {
+    if (executors_append_routes(repl->executors, &text))
         say_text(&text);
-    }
 }
 
 static void command_load(struct repl *repl, char *arguments)
@@ -145,9 +142,8 @@ static void command_load(struct repl *repl, char *arguments)
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     int32_t status = executors_load(repl->executors, arguments, *config == '\0' ? NULL : config,
                                     &loaded, &error);
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = executors_route(repl->executors, NULL, loaded, &error);
-    }
     if (status != CODE_EXECUTOR_OK) {
         say_error(&error);
         return;
@@ -177,9 +173,8 @@ static void command_route(struct repl *repl, char *arguments)
 static bool append_path(struct bytes *to, const char *path)
 {
     const char *home = getenv("HOME");
-    if (strncmp(path, "~/", 2) == 0 && home != NULL) {
+    if (strncmp(path, "~/", 2) == 0 && home != NULL)
         return bytes_append_text(to, home) && bytes_append_text(to, path + 1);
-    }
     return bytes_append_text(to, path);
 }
 
@@ -188,15 +183,14 @@ static void command_run(struct repl *repl, char *arguments)
     CLEANUP(bytes_free) struct bytes path = {0};
     CLEANUP(bytes_free) struct bytes message = {0};
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    if (strcmp(arguments, "-") == 0) {
+    if (strcmp(arguments, "-") == 0)
         say_problem(":run reads a file; paste a message here instead.");
-    } else if (!append_path(&path, arguments)) {
+    else if (!append_path(&path, arguments))
         say_problem("No memory.");
-    } else if (message_read(path.data, &message, &error) != CODE_EXECUTOR_OK) {
+    else if (message_read(path.data, &message, &error) != CODE_EXECUTOR_OK)
         say_error(&error);
-    } else {
+    else
         take_message(repl, &message);
-    }
 }
 
 /* Calls CHANGE on every executor that is up, and says what became of it. */
@@ -210,22 +204,19 @@ static void change_all(struct repl *repl,
     for (size_t i = 0; i < executors_count(repl->executors); i++) {
         const struct executor *executor = executors_at(repl->executors, i);
         code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-        if (!executor_is_up(executor) || !interrupt_begin(executors_cancel, repl->executors)) {
+        if (!executor_is_up(executor) || !interrupt_begin(executors_cancel, repl->executors))
             continue;
-        }
         int32_t status = change(executor, &error);
         interrupt_finish();
         changed++;
-        if (status == CODE_EXECUTOR_OK) {
+        if (status == CODE_EXECUTOR_OK)
             say(TONE_PLAIN, "%s %s.", executor->label, done);
-        } else {
+        else
             say_problem("%s: %s", executor->label, error.message);
-        }
     }
     interrupt_clear();
-    if (changed == 0) {
+    if (changed == 0)
         say(TONE_PLAIN, "Nothing is up: an executor starts when a block first needs it.");
-    }
 }
 
 static int32_t restart(const struct executor *executor, code_executor_error *error)
@@ -287,9 +278,8 @@ static void command_help(struct repl *repl, char *arguments)
                                   command->name, tone_off(STDERR_FILENO), command->arguments,
                                   padding, "", command->help);
     }
-    if (whole) {
+    if (whole)
         say_text(&text);
-    }
 }
 
 static bool needs_argument(const struct repl_command *command)
@@ -301,21 +291,18 @@ static void take_command(struct repl *repl, char *line)
 {
     char *arguments = cut_word(line);
     size_t length = strlen(arguments);
-    while (length > 0 && strchr(" \t\r", arguments[length - 1]) != NULL) {
+    while (length > 0 && strchr(" \t\r", arguments[length - 1]) != NULL)
         arguments[--length] = '\0';
-    }
     for (size_t i = 0; i < REPL_COMMANDS; i++) {
         const struct repl_command *command = &repl_commands[i];
-        if (strcmp(line, command->name) != 0) {
+        if (strcmp(line, command->name) != 0)
             continue;
-        }
-        if (needs_argument(command) && length == 0) {
+        if (needs_argument(command) && length == 0)
             say_problem("%s needs more: %s %s", line, line, command->arguments);
-        } else if (*command->arguments == '\0' && length > 0) {
+        else if (*command->arguments == '\0' && length > 0)
             say_problem("%s takes nothing behind it.", line);
-        } else {
+        else
             command->run(repl, arguments);
-        }
         return;
     }
     if (*line == '/') {
@@ -324,11 +311,10 @@ static void take_command(struct repl *repl, char *line)
         return;
     }
     const char *near = nearest_word(line, repl->command_names, REPL_COMMANDS);
-    if (near != NULL) {
+    if (near != NULL)
         say_problem("There is no command %s. Did you mean %s?", line, near);
-    } else {
+    else
         say_problem("There is no command %s. :help lists those there are.", line);
-    }
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -348,9 +334,8 @@ static void talk(struct repl *repl)
 {
     CLEANUP(bytes_free) struct bytes text = {0};
     while (!repl->ended) {
-        if (interrupt_pending() && !input_is_edited(repl->input)) {
+        if (interrupt_pending() && !input_is_edited(repl->input))
             break; /* A script that is interrupted does not go on with its next line. */
-        }
         interrupt_clear();
         switch (compose(repl->input, &text)) {
         case COMPOSED_COMMAND:
@@ -367,9 +352,8 @@ static void talk(struct repl *repl)
             break;
         }
     }
-    if (interrupt_pending()) {
+    if (interrupt_pending())
         repl->status = 130;
-    }
 }
 
 static void close_input(struct input **input)
@@ -383,24 +367,20 @@ int repl_command(const struct options *options)
     CLEANUP(close_input) struct input *input = NULL;
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     const char *names[REPL_COMMANDS];
-    for (size_t i = 0; i < REPL_COMMANDS; i++) {
+    for (size_t i = 0; i < REPL_COMMANDS; i++)
         names[i] = repl_commands[i].name;
-    }
     interrupt_idle_wakes();
     int32_t status = executors_open(options->work_dir, &executors, &error);
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = executors_load_named(executors, options, &error);
-    }
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = input_open(names, REPL_COMMANDS, &input, &error);
-    }
     if (status != CODE_EXECUTOR_OK) {
         say_error(&error);
         return executors_are_misused(executors) ? EXIT_USAGE : EXIT_HOST_FAILED;
     }
-    if (executors_need(executors, NULL, &error) != CODE_EXECUTOR_OK) {
+    if (executors_need(executors, NULL, &error) != CODE_EXECUTOR_OK)
         say_error(&error); /* :load may mend it. */
-    }
     struct repl repl = {
         .options = options,
         .executors = executors,

@@ -20,9 +20,8 @@
 static size_t count_lines(const code_executor_block *block)
 {
     size_t lines = 0;
-    for (size_t i = 0; i < block->code_length; i++) {
+    for (size_t i = 0; i < block->code_length; i++)
         lines += block->code[i] == '\n';
-    }
     bool partial = block->code_length > 0 && block->code[block->code_length - 1] != '\n';
     return lines + partial;
 }
@@ -31,16 +30,13 @@ static size_t count_lines(const code_executor_block *block)
 static bool append_way(struct bytes *text, const struct executors *executors,
                        const code_executor_extracted_block *block)
 {
-    if (!block->complete) {
+    if (!block->complete)
         return bytes_append_text(text, "not complete: will not run");
-    }
-    if (*block->block.language == '\0') {
+    if (*block->block.language == '\0')
         return bytes_append_text(text, "no language: skipped");
-    }
     const char *label = executors_label(executors, block->block.language);
-    if (label == NULL) {
+    if (label == NULL)
         return bytes_append_text(text, "no executor");
-    }
     static const char *const ways[] = {
         [POLICY_RUNS] = "",
         [POLICY_SAVES] = ", saved only",
@@ -55,15 +51,13 @@ static bool append_preview(struct bytes *text, const code_executor_block *block,
 {
     const char *line = block->code;
     const char *end = block->code + block->code_length;
-    while (line < end && isspace((unsigned char)*line)) {
+    while (line < end && isspace((unsigned char)*line))
         line++;
-    }
     const char *newline = line < end ? memchr(line, '\n', (size_t)(end - line)) : NULL;
     size_t length = (size_t)((newline == NULL ? end : newline) - line);
     CLEANUP(bytes_free) struct bytes visible = {0};
-    if (!bytes_append_visible(&visible, line, length < 400 ? length : 400, false)) {
+    if (!bytes_append_visible(&visible, line, length < 400 ? length : 400, false))
         return false;
-    }
     size_t kept = 0, width = 0;
     while (kept < visible.length && width < columns) {
         size_t sequence = utf8_sequence(visible.data + kept, visible.length - kept);
@@ -125,18 +119,15 @@ static bool append_rows(struct bytes *text, const struct executors *executors,
 {
     size_t widths[2] = {0};
     for (size_t i = 0; i < extraction->block_count; i++) {
-        if (!fill_row(&rows[i], executors, extraction->blocks[i])) {
+        if (!fill_row(&rows[i], executors, extraction->blocks[i]))
             return false;
-        }
         size_t language = columns_of(&rows[i].language), way = columns_of(&rows[i].way);
         widths[0] = language > widths[0] ? language : widths[0];
         widths[1] = way > widths[1] ? way : widths[1];
     }
-    for (size_t i = 0; i < extraction->block_count; i++) {
-        if (!append_row(text, &rows[i], i + 1, extraction->blocks[i], widths)) {
+    for (size_t i = 0; i < extraction->block_count; i++)
+        if (!append_row(text, &rows[i], i + 1, extraction->blocks[i], widths))
             return false;
-        }
-    }
     return true;
 }
 
@@ -144,12 +135,10 @@ static void show_table(const struct executors *executors, const struct plan *pla
 {
     CLEANUP(bytes_free) struct bytes text = {0};
     struct row *rows = calloc(plan->extraction->block_count + 1, sizeof *rows);
-    if (rows == NULL) {
+    if (rows == NULL)
         return;
-    }
-    if (append_rows(&text, executors, plan->extraction, rows)) {
+    if (append_rows(&text, executors, plan->extraction, rows))
         say_text(&text);
-    }
     free_rows(rows, plan->extraction->block_count);
 }
 
@@ -161,9 +150,8 @@ static void show_code(const struct plan *plan)
         if (bytes_format(&text, "%s[%zu]%s\n", tone_on(STDERR_FILENO, TONE_CYAN), plan->numbers[i],
                          tone_off(STDERR_FILENO)) &&
             bytes_append_visible(&text, block->code, block->code_length, true) &&
-            (text.data[text.length - 1] == '\n' || bytes_append_text(&text, "\n"))) {
+            (text.data[text.length - 1] == '\n' || bytes_append_text(&text, "\n")))
             say_text(&text);
-        }
     }
 }
 
@@ -177,9 +165,8 @@ static bool is_number_chosen(const void *choice, size_t number)
     while (*next != '\0') {
         char *end = NULL;
         unsigned long chosen = strtoul(next, &end, 10);
-        if (chosen == number) {
+        if (chosen == number)
             return true;
-        }
         next = end + strspn(end, " ,");
     }
     return false;
@@ -189,20 +176,17 @@ static bool is_number_chosen(const void *choice, size_t number)
 static bool are_numbers(const struct plan *plan, const char *answer)
 {
     if (*answer == '\0' || strspn(answer, "0123456789 ,") != strlen(answer) ||
-        !isdigit((unsigned char)*answer)) {
+        !isdigit((unsigned char)*answer))
         return false;
-    }
     const char *next = answer;
     while (*next != '\0') {
         char *end = NULL;
         unsigned long chosen = strtoul(next, &end, 10);
         bool known = false;
-        for (size_t i = 0; i < plan->count; i++) {
+        for (size_t i = 0; i < plan->count; i++)
             known = known || plan->numbers[i] == chosen;
-        }
-        if (!known) {
+        if (!known)
             return false;
-        }
         next = end + strspn(end, " ,");
     }
     return true;
@@ -216,9 +200,8 @@ static bool is_word(const char *answer, const char *letter, const char *word)
 static void trim(struct bytes *text)
 {
     size_t begin = strspn(bytes_text(text), " \t\r");
-    while (text->length > begin && strchr(" \t\r", text->data[text->length - 1]) != NULL) {
+    while (text->length > begin && strchr(" \t\r", text->data[text->length - 1]) != NULL)
         text->data[--text->length] = '\0';
-    }
     if (begin > 0) {
         memmove(text->data, text->data + begin, text->length - begin + 1);
         text->length -= begin;
@@ -249,13 +232,12 @@ static bool take_answer(struct plan *plan, const char *answer, enum review_end *
         *end = REVIEW_RUN;
         return true;
     }
-    if (is_word(answer, "s", "show")) {
+    if (is_word(answer, "s", "show"))
         show_code(plan);
-    } else if (is_word(answer, ":h", ":help")) {
+    else if (is_word(answer, ":h", ":help"))
         say(TONE_PLAIN, ANSWERS "; :quit ends the dialogue.");
-    } else if (*answer != '\0') {
+    else if (*answer != '\0')
         say(TONE_YELLOW, "That is no answer: " ANSWERS ".");
-    }
     return false;
 }
 
@@ -276,9 +258,8 @@ enum review_end review(struct input *input, const struct executors *executors, s
         switch (input_next(input, question, &answer)) {
         case INPUT_LINE:
             trim(&answer);
-            if (take_answer(plan, bytes_text(&answer), &end)) {
+            if (take_answer(plan, bytes_text(&answer), &end))
                 return end;
-            }
             break;
         case INPUT_PASTE:
             say(TONE_YELLOW, "A paste is no answer.");

@@ -24,22 +24,18 @@ static int32_t prepare(const struct options *options, struct plan *plan,
 {
     CLEANUP(bytes_free) struct bytes message = {0};
     int32_t status = message_read(options->argument, &message, error);
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = plan_make(&message, plan, error);
-    }
     if (status == CODE_EXECUTOR_OK) {
         plan_say_skipped(plan);
         status = plan_check(plan, error);
     }
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = executors_open(options->work_dir, executors, error);
-    }
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = executors_load_named(*executors, options, error);
-    }
-    for (size_t i = 0; i < plan->count && status == CODE_EXECUTOR_OK; i++) {
+    for (size_t i = 0; i < plan->count && status == CODE_EXECUTOR_OK; i++)
         status = executors_need(*executors, plan->blocks[i]->language, error);
-    }
     return status;
 }
 
@@ -52,19 +48,16 @@ static void say_failure(const struct run_end *end)
         }
         return;
     }
-    if (end->error.status != CODE_EXECUTOR_OK) {
+    if (end->error.status != CODE_EXECUTOR_OK)
         say_problem("%s", end->error.message);
-    }
 }
 
 static int finish(const struct options *options, const struct plan *plan, struct run_end *end)
 {
-    if (options->json && !json_write_result(plan, end)) {
+    if (options->json && !json_write_result(plan, end))
         end->write_errno = errno;
-    }
-    if (!options->json || end->write_errno != 0) {
+    if (!options->json || end->write_errno != 0)
         say_failure(end);
-    }
     return run_end_exit_status(end);
 }
 

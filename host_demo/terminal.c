@@ -56,9 +56,8 @@ void terminal_open(void)
     fill_standard_descriptors();
     setlocale(LC_CTYPE, "");
     has_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    if (!has_utf8) {
+    if (!has_utf8)
         setlocale(LC_CTYPE, "C.UTF-8"); /* Messages are UTF-8, whatever the terminal shows. */
-    }
     const char *no_colour = getenv("NO_COLOR");
     const char *kind = getenv("TERM");
     bool colours = (no_colour == NULL || *no_colour == '\0') && kind != NULL && *kind != '\0' &&
@@ -139,9 +138,8 @@ static bool write_all(int descriptor, const char *text, size_t length)
 {
     while (length > 0) {
         ssize_t written = write_some(descriptor, text, length);
-        if (written < 0) {
+        if (written < 0)
             return false;
-        }
         text += written;
         length -= (size_t)written;
     }
@@ -184,9 +182,8 @@ static void erase_progress(void)
 
 bool terminal_write_plain(int descriptor, const char *text, size_t length)
 {
-    if (length == 0) {
+    if (length == 0)
         return true;
-    }
     erase_progress();
     note_line_state(descriptor, text, length);
     return write_all(descriptor, text, length);
@@ -194,9 +191,8 @@ bool terminal_write_plain(int descriptor, const char *text, size_t length)
 
 bool terminal_write(int descriptor, const char *text, size_t length)
 {
-    if (length == 0) {
+    if (length == 0)
         return true;
-    }
     erase_progress();
     if (!streams[descriptor].is_terminal) {
         note_line_state(descriptor, text, length);
@@ -207,17 +203,15 @@ bool terminal_write(int descriptor, const char *text, size_t length)
         errno = ENOMEM;
         return false;
     }
-    if (passed.length > 0) {
+    if (passed.length > 0)
         note_line_state(descriptor, passed.data, passed.length);
-    }
     return write_unless_interrupted(descriptor, bytes_text(&passed), passed.length);
 }
 
 int terminal_lost_stdout(void)
 {
-    if (errno == EPIPE) {
+    if (errno == EPIPE)
         return EXIT_NOBODY_READS;
-    }
     say_problem("The output cannot be written: %s.", strerror(errno));
     return EXIT_HOST_FAILED;
 }
@@ -234,26 +228,23 @@ static void put_line(enum tone tone, const struct bytes *line)
     bool begun = !streams[STDERR_FILENO].mid_line || bytes_append_text(&text, "\n");
     if (begun && bytes_append_text(&text, tone_on(STDERR_FILENO, tone)) &&
         bytes_append(&text, bytes_text(line), line->length) &&
-        bytes_append_text(&text, tone_off(STDERR_FILENO)) && bytes_append_text(&text, "\n")) {
+        bytes_append_text(&text, tone_off(STDERR_FILENO)) && bytes_append_text(&text, "\n"))
         (void)terminal_write_plain(STDERR_FILENO, text.data, text.length);
-    }
 }
 
 static void put_words(enum tone tone, const char *name, const char *format, va_list arguments)
 {
     char *words = NULL;
-    if (vasprintf(&words, format, arguments) < 0) {
+    if (vasprintf(&words, format, arguments) < 0)
         return;
-    }
     /* Messages may quote what code or a daemon said. */
     CLEANUP(bytes_free) struct bytes visible = {0};
     CLEANUP(bytes_free) struct bytes wrapped = {0};
     size_t columns = streams[STDERR_FILENO].is_terminal ? terminal_columns() : SIZE_MAX;
     if (bytes_append_text(&visible, name) &&
         bytes_append_visible(&visible, words, strlen(words), true) &&
-        bytes_append_wrapped(&wrapped, bytes_text(&visible), columns, 2)) {
+        bytes_append_wrapped(&wrapped, bytes_text(&visible), columns, 2))
         put_line(tone, &wrapped);
-    }
     free(words);
 }
 
@@ -269,9 +260,8 @@ void say_note(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    if (!quiet) {
+    if (!quiet)
         put_words(TONE_DIM, "host_demo: ", format, arguments);
-    }
     va_end(arguments);
 }
 
@@ -295,17 +285,15 @@ void say_control(const char *sequence)
 
 void say_text(const struct bytes *text)
 {
-    if (streams[STDERR_FILENO].mid_line) {
+    if (streams[STDERR_FILENO].mid_line)
         (void)terminal_write_plain(STDERR_FILENO, "\n", 1);
-    }
     (void)terminal_write_plain(STDERR_FILENO, bytes_text(text), text->length);
 }
 
 void say_progress(const char *what, uint64_t done, uint64_t total)
 {
-    if (quiet || !streams[STDERR_FILENO].is_terminal) {
+    if (quiet || !streams[STDERR_FILENO].is_terminal)
         return;
-    }
     if (total > 0 && done >= total) {
         erase_progress();
         return;
@@ -323,9 +311,8 @@ void say_progress(const char *what, uint64_t done, uint64_t total)
     }
     /* One line: what does not fit would scroll. */
     size_t room = terminal_columns() - 1;
-    if (!whole || line.length > room) {
+    if (!whole || line.length > room)
         return;
-    }
     size_t cut = name.length > room - line.length ? room - line.length : name.length;
     CLEANUP(bytes_free) struct bytes shown = {0};
     if (bytes_format(&shown, "%s\r\033[K%.*s%s", streams[STDERR_FILENO].mid_line ? "\n" : "",

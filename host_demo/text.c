@@ -13,19 +13,16 @@
 
 static bool bytes_reserve(struct bytes *to, size_t more)
 {
-    if (more >= SIZE_MAX / 2 - to->length) {
+    if (more >= SIZE_MAX / 2 - to->length)
         return false;
-    }
     size_t needed = to->length + more + 1;
-    if (needed <= to->capacity) {
+    if (needed <= to->capacity)
         return true;
-    }
     size_t capacity = to->capacity < 32 ? 64 : to->capacity * 2;
     capacity = capacity < needed ? needed : capacity;
     char *data = realloc(to->data, capacity);
-    if (data == NULL) {
+    if (data == NULL)
         return false;
-    }
     to->data = data;
     to->capacity = capacity;
     return true;
@@ -33,12 +30,10 @@ static bool bytes_reserve(struct bytes *to, size_t more)
 
 bool bytes_append(struct bytes *to, const void *from, size_t length)
 {
-    if (!bytes_reserve(to, length)) {
+    if (!bytes_reserve(to, length))
         return false;
-    }
-    if (length > 0) {
+    if (length > 0)
         memcpy(to->data + to->length, from, length);
-    }
     to->length += length;
     to->data[to->length] = '\0';
     return true;
@@ -92,23 +87,18 @@ size_t utf8_sequence(const char *text, size_t length)
         {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
         {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
     };
-    if (length == 0) {
+    if (length == 0)
         return 0;
-    }
     const unsigned char *byte = (const unsigned char *)text;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (byte[0] < forms[i].first || byte[0] > forms[i].last) {
+        if (byte[0] < forms[i].first || byte[0] > forms[i].last)
             continue;
-        }
         if (forms[i].length > length ||
-            (forms[i].length > 1 && (byte[1] < forms[i].low || byte[1] > forms[i].high))) {
+            (forms[i].length > 1 && (byte[1] < forms[i].low || byte[1] > forms[i].high)))
             return 0;
-        }
-        for (size_t k = 2; k < forms[i].length; k++) {
-            if ((byte[k] & 0xc0) != 0x80) {
+        for (size_t k = 2; k < forms[i].length; k++)
+            if ((byte[k] & 0xc0) != 0x80)
                 return 0;
-            }
-        }
         return forms[i].length;
     }
     return 0;
@@ -118,9 +108,8 @@ static uint32_t utf8_decode(const char *text, size_t sequence)
 {
     static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     uint32_t point = (unsigned char)text[0] & masks[sequence];
-    for (size_t i = 1; i < sequence; i++) {
+    for (size_t i = 1; i < sequence; i++)
         point = point << 6 | ((unsigned char)text[i] & 0x3f);
-    }
     return point;
 }
 
@@ -153,16 +142,13 @@ static bool hides_something(uint32_t point)
 
 static bool append_one_visible(struct bytes *to, const char *text, size_t sequence, bool newlines)
 {
-    if (sequence == 0) {
+    if (sequence == 0)
         return bytes_format(to, "<%02X>", (unsigned)(unsigned char)*text);
-    }
     uint32_t point = utf8_decode(text, sequence);
-    if ((point == '\n' && newlines) || !hides_something(point)) {
+    if ((point == '\n' && newlines) || !hides_something(point))
         return bytes_append(to, text, sequence);
-    }
-    if (point < 0x20 || point == 0x7f) {
+    if (point < 0x20 || point == 0x7f)
         return bytes_format(to, "^%c", (int)(point ^ 0x40));
-    }
     return bytes_format(to, "<U+%04X>", (unsigned)point);
 }
 
@@ -170,9 +156,8 @@ bool bytes_append_visible(struct bytes *to, const char *text, size_t length, boo
 {
     while (length > 0) {
         size_t sequence = utf8_sequence(text, length);
-        if (!append_one_visible(to, text, sequence, newlines)) {
+        if (!append_one_visible(to, text, sequence, newlines))
             return false;
-        }
         sequence = sequence == 0 ? 1 : sequence;
         text += sequence;
         length -= sequence;
@@ -218,12 +203,10 @@ static size_t edit_distance(const char *a, const char *b)
 {
     size_t rows[3][LONGEST_WORD + 1];
     size_t a_length = strlen(a), b_length = strlen(b);
-    if (a_length > LONGEST_WORD || b_length > LONGEST_WORD) {
+    if (a_length > LONGEST_WORD || b_length > LONGEST_WORD)
         return SIZE_MAX;
-    }
-    for (size_t j = 0; j <= b_length; j++) {
+    for (size_t j = 0; j <= b_length; j++)
         rows[0][j] = j;
-    }
     for (size_t i = 1; i <= a_length; i++) {
         size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
         row[0] = i;
@@ -232,9 +215,8 @@ static size_t edit_distance(const char *a, const char *b)
             best = above[j] + 1 < best ? above[j] + 1 : best;
             best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                second[j - 2] + 1 < best) {
+                second[j - 2] + 1 < best)
                 best = second[j - 2] + 1;
-            }
             row[j] = best;
         }
     }
@@ -284,7 +266,6 @@ void free_text(char **text)
 
 void close_descriptor(int *descriptor)
 {
-    if (*descriptor >= 0) {
+    if (*descriptor >= 0)
         close(*descriptor);
-    }
 }

@@ -44,12 +44,10 @@ static double now(void)
 
 static bool append_duration(struct bytes *text, double seconds)
 {
-    if (seconds < 0.9995) {
+    if (seconds < 0.9995)
         return bytes_format(text, "%.0f ms", seconds * 1000);
-    }
-    if (seconds < 59.995) {
+    if (seconds < 59.995)
         return bytes_format(text, "%.2f s", seconds);
-    }
     double minutes = floor(seconds / 60);
     return bytes_format(text, "%.0f min %.0f s", minutes, floor(seconds - minutes * 60));
 }
@@ -138,13 +136,11 @@ static void note_end(const struct plan *plan, size_t block, const code_executor_
 static int32_t take_begin(void *user_data, size_t block)
 {
     struct watch *watch = user_data;
-    if (interrupt_pending()) {
+    if (interrupt_pending())
         return 1;
-    }
     if (watch->manner == WATCH_DIALOGUE) {
-        if (watch->begun) {
+        if (watch->begun)
             say_foot(watch, NULL);
-        }
         say_head(watch, block);
     }
     watch->begun = true;
@@ -158,16 +154,13 @@ static int32_t take_output(void *user_data, size_t block, int32_t stream, const 
 {
     (void)block;
     struct watch *watch = user_data;
-    if (watch->manner == WATCH_NOTHING || interrupt_pending()) {
+    if (watch->manner == WATCH_NOTHING || interrupt_pending())
         return interrupt_pending();
-    }
     int descriptor = stream == CODE_EXECUTOR_STREAM_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
-    if (terminal_write(descriptor, text, length)) {
+    if (terminal_write(descriptor, text, length))
         return 0;
-    }
-    if (errno != EINTR) {
+    if (errno != EINTR)
         watch->write_errno = errno;
-    }
     return 1;
 }
 
@@ -179,9 +172,8 @@ static int32_t take_output(void *user_data, size_t block, int32_t stream, const 
 static void look_up_policies(struct watch *watch)
 {
     watch->policies = calloc(watch->plan->count + 1, sizeof *watch->policies);
-    for (size_t i = 0; watch->policies != NULL && i < watch->plan->count; i++) {
+    for (size_t i = 0; watch->policies != NULL && i < watch->plan->count; i++)
         watch->policies[i] = executors_policy(watch->executors, watch->plan->blocks[i]->language);
-    }
 }
 
 static int32_t execute(struct executors *executors, struct watch *watch, double timeout,
@@ -197,30 +189,26 @@ static int32_t execute(struct executors *executors, struct watch *watch, double 
         .on_begin = take_begin,
         .on_output = take_output,
     };
-    if (!interrupt_begin(executors_cancel, executors)) {
+    if (!interrupt_begin(executors_cancel, executors))
         return fail(&end->error, CODE_EXECUTOR_CANCELLED, "Interrupted.");
-    }
     int32_t status = executors_execute(executors, &request, &end->result, &end->error);
     interrupt_finish();
-    if (interrupt_pending() && interrupt_ending() == 0) {
+    if (interrupt_pending() && interrupt_ending() == 0)
         terminal_expect_echo();
-    }
     return status;
 }
 
 static void say_end(const struct watch *watch, const struct run_end *end)
 {
     const code_executor_result *result = end->result == NULL ? NULL : end->result->result;
-    if (watch->manner == WATCH_NOTHING || result == NULL || result->block_count == 0) {
+    if (watch->manner == WATCH_NOTHING || result == NULL || result->block_count == 0)
         return;
-    }
     size_t last = result->block_count - 1;
     const code_executor_block_result *ended = result->blocks[last];
-    if (watch->manner == WATCH_DIALOGUE && watch->begun && watch->block == last) {
+    if (watch->manner == WATCH_DIALOGUE && watch->begun && watch->block == last)
         say_foot(watch, ended);
-    } else if (ended->exit_code != 0 && end->write_errno == 0) {
+    else if (ended->exit_code != 0 && end->write_errno == 0)
         note_end(watch->plan, last, ended);
-    }
 }
 
 /* Everything before the block that was cut off ran as it should: that one ends the run. */
@@ -232,9 +220,8 @@ static void refuse_cut(const struct executors *executors, const struct plan *pla
     end->exit_code = 1;
     end->outcome = CODE_EXECUTOR_REFUSED;
     CLEANUP(bytes_free) struct bytes refusal = {0};
-    if (manner != WATCH_NOTHING && plan_append_refusal(plan, &refusal)) {
+    if (manner != WATCH_NOTHING && plan_append_refusal(plan, &refusal))
         say_problem("%.*s", (int)refusal.length - 1, bytes_text(&refusal));
-    }
 }
 
 void watch_run(struct executors *executors, const struct plan *plan, double timeout,
@@ -243,12 +230,10 @@ void watch_run(struct executors *executors, const struct plan *plan, double time
     *end = (struct run_end){.error = CODE_EXECUTOR_ERROR_INIT};
     struct watch watch = {.executors = executors, .plan = plan, .manner = manner};
     int32_t status = plan_check(plan, &end->error);
-    if (manner == WATCH_DIALOGUE) {
+    if (manner == WATCH_DIALOGUE)
         look_up_policies(&watch);
-    }
-    if (status == CODE_EXECUTOR_OK && plan->count > 0) {
+    if (status == CODE_EXECUTOR_OK && plan->count > 0)
         status = execute(executors, &watch, timeout, end);
-    }
     end->write_errno = watch.write_errno;
     if (end->result != NULL) {
         end->exit_code = end->result->result->exit_code;
@@ -270,9 +255,8 @@ void watch_run(struct executors *executors, const struct plan *plan, double time
         end->outcome = CODE_EXECUTOR_FAILED;
         return;
     }
-    if (plan->cut != NULL && end->exit_code == 0 && end->write_errno == 0) {
+    if (plan->cut != NULL && end->exit_code == 0 && end->write_errno == 0)
         refuse_cut(executors, plan, manner, end);
-    }
 }
 
 void run_end_free(struct run_end *end)
@@ -284,14 +268,11 @@ void run_end_free(struct run_end *end)
 int run_end_exit_status(const struct run_end *end)
 {
     int ending = interrupt_ending();
-    if (ending != 0) {
+    if (ending != 0)
         return 128 + ending;
-    }
-    if (end->write_errno != 0) {
+    if (end->write_errno != 0)
         return end->write_errno == EPIPE ? EXIT_NOBODY_READS : EXIT_HOST_FAILED;
-    }
-    if (end->error.status != CODE_EXECUTOR_OK) {
+    if (end->error.status != CODE_EXECUTOR_OK)
         return end->misused ? EXIT_USAGE : EXIT_HOST_FAILED;
-    }
     return end->exit_code;
 }

@@ -76,9 +76,8 @@ static bool add_chunk(arena *memory, size_t needed)
         return false;
     }
     arena_chunk *chunk = malloc(sizeof(*chunk) + capacity);
-    if (chunk == NULL) {
+    if (chunk == NULL)
         return false;
-    }
     chunk->older = memory->chunks;
     chunk->capacity = capacity;
     memory->chunks = chunk;
@@ -89,14 +88,12 @@ static bool add_chunk(arena *memory, size_t needed)
 
 void *arena_allocate(arena *memory, size_t size)
 {
-    if (size > SIZE_MAX / 2) {
+    if (size > SIZE_MAX / 2)
         return NULL;
-    }
     size_t needed = sizeof(block_header) + rounded(size);
     bool fits = memory->chunks != NULL && memory->chunks->capacity - memory->used >= needed;
-    if (!fits && !add_chunk(memory, needed)) {
+    if (!fits && !add_chunk(memory, needed))
         return NULL;
-    }
     block_header *header = (block_header *)(void *)(memory->chunks->bytes + memory->used);
     memory->used += needed;
     header->size = size;
@@ -108,13 +105,11 @@ static bool extend_last(arena *memory, void *block, size_t size)
 {
     unsigned char *begin = block;
     unsigned char *end = begin + rounded(header_of(block)->size);
-    if (end != memory->chunks->bytes + memory->used) {
+    if (end != memory->chunks->bytes + memory->used)
         return false;
-    }
     size_t before = (size_t)(begin - memory->chunks->bytes);
-    if (memory->chunks->capacity - before < rounded(size)) {
+    if (memory->chunks->capacity - before < rounded(size))
         return false;
-    }
     memory->used = before + rounded(size);
     header_of(block)->size = size;
     return true;
@@ -122,16 +117,13 @@ static bool extend_last(arena *memory, void *block, size_t size)
 
 void *arena_reallocate(arena *memory, void *block, size_t size)
 {
-    if (block == NULL) {
+    if (block == NULL)
         return arena_allocate(memory, size);
-    }
     size_t old_size = header_of(block)->size;
-    if (size <= old_size || (size < SIZE_MAX / 2 && extend_last(memory, block, size))) {
+    if (size <= old_size || (size < SIZE_MAX / 2 && extend_last(memory, block, size)))
         return block;
-    }
     void *grown = arena_allocate(memory, size);
-    if (grown != NULL) {
+    if (grown != NULL)
         memcpy(grown, block, old_size);
-    }
     return grown;
 }

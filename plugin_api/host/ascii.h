@@ -16,11 +16,9 @@ static inline char ascii_lower(char letter)
 
 static inline bool ascii_equal(const char *a, const char *b, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
-        if (ascii_lower(a[i]) != ascii_lower(b[i])) {
+    for (size_t i = 0; i < length; i++)
+        if (ascii_lower(a[i]) != ascii_lower(b[i]))
             return false;
-        }
-    }
     return true;
 }
 

@@ -31,17 +31,15 @@ static text_span skip(text_span text, size_t count)
 
 static text_span skip_space(text_span text)
 {
-    while (text.length > 0 && is_space(text.bytes[0])) {
+    while (text.length > 0 && is_space(text.bytes[0]))
         text = skip(text, 1);
-    }
     return text;
 }
 
 static text_span trim_end(text_span text)
 {
-    while (text.length > 0 && is_space(text.bytes[text.length - 1])) {
+    while (text.length > 0 && is_space(text.bytes[text.length - 1]))
         text.length--;
-    }
     return text;
 }
 
@@ -66,18 +64,16 @@ static text_span first_word(text_span text, const char *stops)
 {
     size_t length = 0;
     while (length < text.length && !is_space(text.bytes[length]) && text.bytes[length] != '\0' &&
-           strchr(stops, text.bytes[length]) == NULL) {
+           strchr(stops, text.bytes[length]) == NULL)
         length++;
-    }
     return (text_span){text.bytes, length};
 }
 
 /* The line that *TEXT begins with; *TEXT moves behind it. False where nothing is left. */
 static bool next_line(text_span *text, text_span *line)
 {
-    if (text->length == 0) {
+    if (text->length == 0)
         return false;
-    }
     const char *feed = memchr(text->bytes, '\n', text->length);
     size_t length = feed != NULL ? (size_t)(feed - text->bytes) : text->length;
     *line = (text_span){text->bytes, length};
@@ -90,9 +86,8 @@ text_span language_of_info(text_span info)
     info = skip_space(info);
     if (begins_with(info, "{")) {
         info = skip_space(skip(info, 1));
-        if (begins_with(info, ".")) {
+        if (begins_with(info, "."))
             info = skip(info, 1);
-        }
         return first_word(info, ",:{}");
     }
     return first_word(info, ",:{");
@@ -111,20 +106,16 @@ static text_span word_span(const char *word)
 static text_span language_of_interpreter(text_span name)
 {
     static const char *const plain_shells[] = {"dash", "ash"};
-    for (size_t i = 0; i < sizeof(plain_shells) / sizeof(plain_shells[0]); i++) {
-        if (is_word(name, plain_shells[i])) {
+    for (size_t i = 0; i < sizeof(plain_shells) / sizeof(plain_shells[0]); i++)
+        if (is_word(name, plain_shells[i]))
             return word_span("sh");
-        }
-    }
     text_span plain = name;
     while (plain.length > 0 && (ends_with(plain, '.') || (plain.bytes[plain.length - 1] >= '0' &&
-                                                          plain.bytes[plain.length - 1] <= '9'))) {
+                                                          plain.bytes[plain.length - 1] <= '9')))
         plain.length--;
-    }
     char word[LONGEST_INFERRED_LANGUAGE + 1];
-    if (plain.length == 0 || name.length >= sizeof(word)) {
+    if (plain.length == 0 || name.length >= sizeof(word))
         return (text_span){"", 0};
-    }
     memcpy(word, plain.bytes, plain.length);
     word[plain.length] = '\0';
     const char *known = code_executor_language_name(word);
@@ -165,33 +156,28 @@ static bool is_shell_command(text_span line)
 {
     static const char *const commands[] = {"pip", "pip3", "npm",    "apt",     "apt-get", "cd",
                                            "ls",  "git",  "python", "python3", "curl"};
-    if (begins_with(line, "$ ")) {
+    if (begins_with(line, "$ "))
         return true;
-    }
     text_span word = first_word(line, "");
     text_span behind = skip_space(skip(line, word.length));
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (is_word(word, commands[i])) {
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (is_word(word, commands[i]))
             return !begins_with(behind, "=") && !begins_with(behind, "(");
-        }
-    }
     return false;
 }
 
 /* `import os.path as path, sys`; a semicolon, a quote or a brace is another language's. */
 static bool is_python_import(text_span line)
 {
-    if (!begins_with(line, "import ")) {
+    if (!begins_with(line, "import "))
         return false;
-    }
     text_span names = skip_space(skip(line, strlen("import ")));
     const char *comment = memchr(names.bytes, '#', names.length);
     names.length = comment != NULL ? (size_t)(comment - names.bytes) : names.length;
     for (size_t i = 0; i < names.length; i++) {
         char byte = names.bytes[i];
-        if (!is_name_byte(byte) && !is_space(byte) && byte != '.' && byte != ',') {
+        if (!is_name_byte(byte) && !is_space(byte) && byte != '.' && byte != ',')
             return false;
-        }
     }
     return names.length > 0;
 }
@@ -205,9 +191,8 @@ static bool is_python_from(text_span line)
 /* `def f(a) -> int:`, also one that goes on in the next line or has its body in this one. */
 static bool is_python_def(text_span line)
 {
-    if (begins_with(line, "async ")) {
+    if (begins_with(line, "async "))
         line = skip_space(skip(line, strlen("async ")));
-    }
     return begins_with(line, "def ") && memchr(line.bytes, '(', line.length) != NULL &&
            (ends_with(line, ':') || ends_with(line, '(') || ends_with(line, ',') ||
             memmem(line.bytes, line.length, "):", 2) != NULL);
@@ -227,11 +212,9 @@ static bool is_python_line(text_span line)
 {
     static bool (*const signs[])(text_span) = {is_python_import, is_python_from, is_python_def,
                                                is_python_class, is_python_print};
-    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
-        if (signs[i](line)) {
+    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+        if (signs[i](line))
             return true;
-        }
-    }
     return false;
 }
 
@@ -241,18 +224,14 @@ text_span language_of_code(text_span code)
     bool is_first = true;
     for (text_span left = code; next_line(&left, &line);) {
         line = trim_end(line);
-        if (line.length == 0) {
+        if (line.length == 0)
             continue;
-        }
-        if (is_first && begins_with(line, "#!")) {
+        if (is_first && begins_with(line, "#!"))
             return language_of_shebang(line);
-        }
-        if (is_first && is_shell_command(line)) {
+        if (is_first && is_shell_command(line))
             return word_span("sh");
-        }
-        if (is_python_line(line)) {
+        if (is_python_line(line))
             return word_span("python");
-        }
         is_first = false;
     }
     return (text_span){"", 0};

@@ -43,12 +43,10 @@ typedef struct collector {
 void code_executor_extraction_free(code_executor_extraction *public_part)
 {
     extraction *made = (extraction *)public_part;
-    if (made == NULL) {
+    if (made == NULL)
         return;
-    }
-    for (size_t i = 0; i < made->count; i++) {
+    for (size_t i = 0; i < made->count; i++)
         free(made->blocks[i]);
-    }
     free(made->blocks);
     free(made);
 }
@@ -65,17 +63,15 @@ typedef struct code_sink {
 
 static void put_spaces(code_sink *sink, size_t count)
 {
-    if (sink->bytes != NULL) {
+    if (sink->bytes != NULL)
         memset(sink->bytes + sink->length, ' ', count);
-    }
     sink->length += count;
 }
 
 static void put_bytes(code_sink *sink, const char *bytes, size_t length)
 {
-    if (sink->bytes != NULL && length > 0) {
+    if (sink->bytes != NULL && length > 0)
         memcpy(sink->bytes + sink->length, bytes, length);
-    }
     sink->length += length;
 }
 
@@ -118,15 +114,12 @@ static text_span info_of(const collector *from, const fenced_block *fenced)
     line = message_cut(line, from->whole->shared_columns + opener->fence_at);
     text_span info = {line.bytes, line.length};
     size_t at = 0;
-    while (at < info.length && info.bytes[at] == line.bytes[0]) {
+    while (at < info.length && info.bytes[at] == line.bytes[0])
         at++;
-    }
-    while (at < info.length && message_is_space(info.bytes[at])) {
+    while (at < info.length && message_is_space(info.bytes[at]))
         at++;
-    }
-    while (info.length > at && message_is_space(info.bytes[info.length - 1])) {
+    while (info.length > at && message_is_space(info.bytes[info.length - 1]))
         info.length--;
-    }
     return (text_span){info.bytes + at, info.length - at};
 }
 
@@ -134,9 +127,8 @@ static text_span info_of(const collector *from, const fenced_block *fenced)
 static const char *put_text(char **place, text_span text)
 {
     char *begin = *place;
-    for (size_t i = 0; i < text.length; i++) {
+    for (size_t i = 0; i < text.length; i++)
         begin[i] = text.bytes[i] == '\0' ? ' ' : text.bytes[i];
-    }
     begin[text.length] = '\0';
     *place += text.length + 1;
     return begin;
@@ -152,9 +144,8 @@ static code_executor_extracted_block *make_block(const collector *from, const fe
     size_t language_room = is_given ? language.length : LONGEST_INFERRED_LANGUAGE;
     owned_block *made = malloc(sizeof(owned_block) + measured.length + info.length + language_room +
                                3); /* a NUL behind each */
-    if (made == NULL) {
+    if (made == NULL)
         return NULL;
-    }
     char *place = made->texts;
     code_sink code = {.bytes = place};
     put_code(from, fenced, &code);
@@ -180,9 +171,8 @@ static code_executor_extracted_block *make_block(const collector *from, const fe
 
 static bool add_block(extraction *made, code_executor_extracted_block *block)
 {
-    if (block == NULL) {
+    if (block == NULL)
         return false;
-    }
     if (made->count == made->capacity) {
         size_t capacity = 2 * made->capacity + 8;
         code_executor_extracted_block **grown = realloc(made->blocks, capacity * sizeof(*grown));
@@ -214,9 +204,8 @@ static int32_t read_message(const message *whole, const nested_fences *nested, e
                             bool *left_open, code_executor_error *error)
 {
     *made = calloc(1, sizeof(**made));
-    if (*made == NULL) {
+    if (*made == NULL)
         return fail_no_memory(error);
-    }
     collector from = {.whole = whole, .into = *made};
     int32_t status = reading_make(whole, nested, collect, &from, error);
     *left_open = from.left_open;
@@ -235,11 +224,10 @@ static int32_t read_nested(const message *whole, extraction **made, code_executo
     extraction *again = NULL;
     bool left_open = false;
     int32_t status = CODE_EXECUTOR_OK;
-    if (!nested_fences_find(whole, &nested)) {
+    if (!nested_fences_find(whole, &nested))
         status = fail_no_memory(error);
-    } else if (nested.count > 0 && nested.all_closed) {
+    else if (nested.count > 0 && nested.all_closed)
         status = read_message(whole, &nested, &again, &left_open, error);
-    }
     nested_fences_free(&nested);
     if (status == CODE_EXECUTOR_OK && again != NULL && !left_open) {
         extraction_free(*made);
@@ -253,17 +241,15 @@ static int32_t read_nested(const message *whole, extraction **made, code_executo
 int32_t code_executor_extract(const char *markdown, size_t length,
                               code_executor_extraction **result, code_executor_error *error)
 {
-    if (result == NULL || (markdown == NULL && length > 0)) {
+    if (result == NULL || (markdown == NULL && length > 0))
         return fail(error, CODE_EXECUTOR_INVALID, "There is no message.");
-    }
     *result = NULL;
     message whole = message_open(markdown, length);
     extraction *made = NULL;
     bool left_open = false;
     int32_t status = read_message(&whole, NULL, &made, &left_open, error);
-    if (status == CODE_EXECUTOR_OK && left_open) {
+    if (status == CODE_EXECUTOR_OK && left_open)
         status = read_nested(&whole, &made, error);
-    }
     if (status != CODE_EXECUTOR_OK) {
         extraction_free(made);
         return status;

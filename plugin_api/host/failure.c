@@ -10,13 +10,11 @@
 
 size_t whole_characters(const char *text, size_t length, size_t limit)
 {
-    if (length <= limit) {
+    if (length <= limit)
         return length;
-    }
     size_t end = limit;
-    while (end > 0 && ((unsigned char)text[end] & 0xC0U) == 0x80U) {
+    while (end > 0 && ((unsigned char)text[end] & 0xC0U) == 0x80U)
         end--;
-    }
     return end;
 }
 
@@ -24,25 +22,22 @@ size_t whole_characters(const char *text, size_t length, size_t limit)
 static size_t message_capacity(const code_executor_error *error)
 {
     size_t before = offsetof(code_executor_error, message);
-    if (error->struct_size <= before) {
+    if (error->struct_size <= before)
         return 0;
-    }
     size_t room = error->struct_size - before;
     return room < sizeof(error->message) ? room : sizeof(error->message);
 }
 
 static void set_status(code_executor_error *error, int32_t status)
 {
-    if (CODE_EXECUTOR_HAS(error, status)) {
+    if (CODE_EXECUTOR_HAS(error, status))
         error->status = status;
-    }
 }
 
 int32_t fail(code_executor_error *error, int32_t status, const char *format, ...)
 {
-    if (error == NULL) {
+    if (error == NULL)
         return status;
-    }
     char words[sizeof(error->message) + 8];
     va_list arguments;
     va_start(arguments, format);
@@ -68,9 +63,8 @@ int32_t succeed(code_executor_error *error)
 {
     if (error != NULL) {
         set_status(error, CODE_EXECUTOR_OK);
-        if (message_capacity(error) > 0) {
+        if (message_capacity(error) > 0)
             error->message[0] = '\0';
-        }
     }
     return CODE_EXECUTOR_OK;
 }

@@ -17,22 +17,19 @@ typedef struct refusal {
 
 static void part_free(const result_part *gone)
 {
-    if (gone->table != NULL) {
+    if (gone->table != NULL)
         gone->table->result_free(gone->result);
-    } else {
+    else
         free(gone->result); /* the first member of a refusal */
-    }
 }
 
 void code_executor_routed_result_free(code_executor_routed_result *public_part)
 {
     joined_result *whole = (joined_result *)public_part;
-    if (whole == NULL) {
+    if (whole == NULL)
         return;
-    }
-    for (size_t i = 0; i < whole->part_count; i++) {
+    for (size_t i = 0; i < whole->part_count; i++)
         part_free(&whole->parts[i]);
-    }
     free(whole->parts);
     free(whole->blocks);
     free(whole->labels);
@@ -44,9 +41,8 @@ void code_executor_routed_result_free(code_executor_routed_result *public_part)
 joined_result *joined_result_make(size_t block_count, size_t label_length)
 {
     joined_result *whole = calloc(1, sizeof(*whole));
-    if (whole == NULL) {
+    if (whole == NULL)
         return NULL;
-    }
     whole->parts = calloc(block_count, sizeof(*whole->parts));
     whole->blocks = calloc(block_count, sizeof(const code_executor_block_result *));
     whole->labels = calloc(block_count, sizeof(*whole->labels));
@@ -65,9 +61,8 @@ void joined_result_add_part(joined_result *whole, result_part given)
     whole->parts[whole->part_count++] = given;
     whole->result.exit_code = given.result->exit_code;
     whole->result.outcome = given.result->outcome;
-    if (whole->result.code_file == NULL) {
+    if (whole->result.code_file == NULL)
         whole->result.code_file = given.result->code_file;
-    }
 }
 
 void joined_result_add_block(joined_result *whole, const code_executor_block_result *block,
@@ -83,9 +78,8 @@ void joined_result_add_block(joined_result *whole, const code_executor_block_res
 static bool join_output(joined_result *whole)
 {
     size_t length = 0;
-    for (size_t i = 0; i < whole->part_count; i++) {
+    for (size_t i = 0; i < whole->part_count; i++)
         length += whole->parts[i].result->output_length;
-    }
     whole->result.output_length = length;
     if (whole->part_count == 1) {
         const char *output = whole->parts[0].result->output;
@@ -93,9 +87,8 @@ static bool join_output(joined_result *whole)
         return true;
     }
     whole->output = malloc(length + 1);
-    if (whole->output == NULL) {
+    if (whole->output == NULL)
         return false;
-    }
     char *end = whole->output;
     for (size_t i = 0; i < whole->part_count; i++) {
         const code_executor_result *result = whole->parts[i].result;
@@ -111,9 +104,8 @@ static bool join_output(joined_result *whole)
 
 bool joined_result_finish(joined_result *whole)
 {
-    if (!join_output(whole)) {
+    if (!join_output(whole))
         return false;
-    }
     whole->result.struct_size = sizeof(whole->result);
     whole->result.blocks = whole->blocks;
     whole->public_part = (code_executor_routed_result){
@@ -130,9 +122,8 @@ code_executor_result *refusal_make(const char *language)
     size_t language_length = strlen(language);
     size_t output_length = strlen(words) + language_length + 1;
     refusal *made = calloc(1, sizeof(*made) + language_length + 1 + output_length + 1);
-    if (made == NULL) {
+    if (made == NULL)
         return NULL;
-    }
     char *output = stpcpy(made->texts, language) + 1;
     stpcpy(stpcpy(stpcpy(output, words), language), "\n");
     made->block = (code_executor_block_result){

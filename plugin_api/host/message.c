@@ -24,15 +24,13 @@ size_t message_column_behind(size_t column, char byte)
 
 bool message_next_line(const message *whole, message_place *place, message_line *line)
 {
-    if (place->offset >= whole->length) {
+    if (place->offset >= whole->length)
         return false;
-    }
     const char *begin = whole->bytes + place->offset;
     size_t left = whole->length - place->offset;
     size_t length = 0;
-    while (length < left && begin[length] != '\n' && begin[length] != '\r') {
+    while (length < left && begin[length] != '\n' && begin[length] != '\r')
         length++;
-    }
     size_t behind = length < left ? length + 1 : length;
     char terminator = length < left ? begin[length] : '\0';
     if (terminator == '\r' && behind < left && begin[behind] == '\n') {
@@ -50,9 +48,8 @@ static size_t indentation(const message_line *line, size_t limit)
 {
     size_t column = 0;
     for (size_t i = 0; i < line->length; i++) {
-        if (!message_is_space(line->bytes[i])) {
+        if (!message_is_space(line->bytes[i]))
             return column < limit ? column : limit;
-        }
         column = message_column_behind(column, line->bytes[i]);
     }
     return SIZE_MAX;

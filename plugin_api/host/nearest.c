@@ -21,9 +21,8 @@ static size_t distance_between(const char *a, const char *b)
     size_t rows[3][LIMIT + 1];
     size_t length_a = strlen(a);
     size_t length_b = strlen(b);
-    for (size_t j = 0; j <= length_b; j++) {
+    for (size_t j = 0; j <= length_b; j++)
         rows[0][j] = j;
-    }
     for (size_t i = 1; i <= length_a; i++) {
         size_t *row = rows[i % 3];
         const size_t *above = rows[(i + 2) % 3];
@@ -33,9 +32,8 @@ static size_t distance_between(const char *a, const char *b)
             size_t other = ascii_lower(a[i - 1]) != ascii_lower(b[j - 1]);
             row[j] = smaller(smaller(above[j], row[j - 1]) + 1, above[j - 1] + other);
             if (i > 1 && j > 1 && ascii_lower(a[i - 1]) == ascii_lower(b[j - 2]) &&
-                ascii_lower(a[i - 2]) == ascii_lower(b[j - 1])) {
+                ascii_lower(a[i - 2]) == ascii_lower(b[j - 1]))
                 row[j] = smaller(row[j], two_above[j - 2] + 1);
-            }
         }
     }
     return rows[length_a % 3][length_b];
@@ -48,9 +46,8 @@ void nearest_word_begin(nearest_word *nearest, const char *wanted)
 
 void nearest_word_offer(nearest_word *nearest, const char *candidate)
 {
-    if (strnlen(nearest->wanted, LIMIT + 1) > LIMIT || strnlen(candidate, LIMIT + 1) > LIMIT) {
+    if (strnlen(nearest->wanted, LIMIT + 1) > LIMIT || strnlen(candidate, LIMIT + 1) > LIMIT)
         return;
-    }
     size_t distance = distance_between(nearest->wanted, candidate);
     if (distance < nearest->distance) {
         nearest->distance = distance;

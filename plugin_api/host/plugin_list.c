@@ -39,12 +39,10 @@ static void row_free(list_row *row)
 void code_executor_plugin_list_free(code_executor_plugin_list *public_list)
 {
     list *whole = (list *)public_list;
-    if (whole == NULL) {
+    if (whole == NULL)
         return;
-    }
-    for (size_t i = 0; i < whole->count; i++) {
+    for (size_t i = 0; i < whole->count; i++)
         row_free((list_row *)whole->entries[i]);
-    }
     free(whole->entries);
     search_path_free(&whole->searched);
     free(whole);
@@ -70,20 +68,17 @@ static bool ask_for_words(list_row *row)
 /* Path of the earlier file by the same name, or NULL. */
 static const char *find_shadow(const list *whole, const char *name)
 {
-    for (size_t i = 0; i < whole->count; i++) {
-        if (strcmp(whole->entries[i]->name, name) == 0) {
+    for (size_t i = 0; i < whole->count; i++)
+        if (strcmp(whole->entries[i]->name, name) == 0)
             return whole->entries[i]->path;
-        }
-    }
     return NULL;
 }
 
 static list_row *row_make(const list *whole, const char *folder, const char *name)
 {
     list_row *row = calloc(1, sizeof(*row));
-    if (row == NULL) {
+    if (row == NULL)
         return NULL;
-    }
     row->name = strdup(name);
     row->path = plugin_file(folder, name);
     if (row->name == NULL || row->path == NULL || !ask_for_words(row)) {
@@ -105,9 +100,8 @@ static list_row *row_make(const list *whole, const char *folder, const char *nam
 static bool add_row(list *whole, const char *folder, const char *name)
 {
     list_row *row = row_make(whole, folder, name);
-    if (row != NULL) {
+    if (row != NULL)
         whole->entries[whole->count++] = &row->entry;
-    }
     return row != NULL;
 }
 
@@ -122,27 +116,23 @@ static bool add_folder(list *whole, const char *folder)
         enough_memory = grown != NULL;
         whole->entries = enough_memory ? grown : whole->entries;
     }
-    for (size_t i = 0; enough_memory && i < names.count; i++) {
+    for (size_t i = 0; enough_memory && i < names.count; i++)
         enough_memory = add_row(whole, folder, names.names[i]);
-    }
     plugin_names_free(&names);
     return enough_memory;
 }
 
 int32_t code_executor_plugin_list_make(code_executor_plugin_list **made, code_executor_error *error)
 {
-    if (made == NULL) {
+    if (made == NULL)
         return fail(error, CODE_EXECUTOR_INVALID, "There is no place for the list.");
-    }
     *made = NULL;
     list *whole = calloc(1, sizeof(*whole));
-    if (whole == NULL) {
+    if (whole == NULL)
         return fail_no_memory(error);
-    }
     bool enough_memory = search_path_make(&whole->searched);
-    for (size_t i = 0; enough_memory && i < whole->searched.count; i++) {
+    for (size_t i = 0; enough_memory && i < whole->searched.count; i++)
         enough_memory = add_folder(whole, whole->searched.folders[i]);
-    }
     if (!enough_memory) {
         code_executor_plugin_list_free(&whole->public_part);
         return fail_no_memory(error);

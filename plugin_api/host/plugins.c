@@ -97,9 +97,8 @@ static int other_version(void *handle)
     for (int version = 1; version <= LAST_VERSION_TO_LOOK_FOR; version++) {
         char symbol[40];
         snprintf(symbol, sizeof(symbol), "code_executor_plugin_v%d", version);
-        if (dlsym(handle, symbol) != NULL) {
+        if (dlsym(handle, symbol) != NULL)
             return version;
-        }
     }
     return 0;
 }
@@ -121,9 +120,8 @@ static int32_t find_table(code_executor_plugin *plugin, code_executor_error *err
 {
     code_executor_entry_v1 entry = NULL;
     void *symbol = dlsym(plugin->handle, CODE_EXECUTOR_ENTRY_SYMBOL);
-    if (symbol == NULL) {
+    if (symbol == NULL)
         return no_entry(plugin->path, plugin->handle, error);
-    }
     memcpy(&entry, &symbol, sizeof(entry)); /* C has no cast from object to function pointer */
     plugin->table = entry();
     return check_table(plugin->path, plugin->table, error);
@@ -171,9 +169,8 @@ static int32_t load_path(const char *name, code_executor_plugin **plugin,
                          code_executor_error *error)
 {
     char *file = realpath(name, NULL);
-    if (file == NULL) {
+    if (file == NULL)
         return errno == ENOMEM ? fail_no_memory(error) : no_such_path(name, errno, error);
-    }
     return load_file(file, plugin, error);
 }
 
@@ -193,11 +190,10 @@ static void add_words(words *list, const char *separator, const char *text, cons
     int needed = snprintf(list->text + list->length, room, "%s%s%s",
                           list->length == 0 ? "" : separator, text, remark);
     bool fits = needed >= 0 && (size_t)needed < room;
-    if (fits) {
+    if (fits)
         list->length += (size_t)needed;
-    } else {
+    else
         list->text[list->length] = '\0';
-    }
 }
 
 static bool is_listed(const words *list, const char *name)
@@ -205,9 +201,8 @@ static bool is_listed(const words *list, const char *name)
     size_t length = strlen(name);
     for (const char *at = list->text; (at = strstr(at, name)) != NULL; at++) {
         bool begins = at == list->text || at[-1] == ' ';
-        if (begins && (at[length] == '\0' || at[length] == ',')) {
+        if (begins && (at[length] == '\0' || at[length] == ','))
             return true;
-        }
     }
     return false;
 }
@@ -218,18 +213,16 @@ static void add_names(words *names, nearest_word *nearest, const char *folder)
     plugin_names_read(folder, &found); /* without memory: as many as there are */
     for (size_t i = 0; i < found.count; i++) {
         nearest_word_offer(nearest, found.names[i]);
-        if (!is_listed(names, found.names[i])) {
+        if (!is_listed(names, found.names[i]))
             add_words(names, ", ", found.names[i], "");
-        }
     }
     plugin_names_free(&found);
 }
 
 static const char *remark_on_folder(const char *folder)
 {
-    if (euidaccess(folder, R_OK | X_OK) == 0) {
+    if (euidaccess(folder, R_OK | X_OK) == 0)
         return "";
-    }
     return errno == EACCES ? " (may not be read)" : " (is not there)";
 }
 
@@ -275,13 +268,11 @@ static int32_t load_name(const char *name, code_executor_plugin **plugin,
 int32_t code_executor_plugin_load(const char *name, code_executor_plugin **plugin,
                                   code_executor_error *error)
 {
-    if (plugin == NULL) {
+    if (plugin == NULL)
         return fail(error, CODE_EXECUTOR_INVALID, "There is no place for the plugin.");
-    }
     *plugin = NULL;
-    if (name == NULL || *name == '\0') {
+    if (name == NULL || *name == '\0')
         return fail(error, CODE_EXECUTOR_INVALID, "The name of a plugin must not be empty.");
-    }
     return strchr(name, '/') != NULL ? load_path(name, plugin, error)
                                      : load_name(name, plugin, error);
 }
@@ -298,12 +289,10 @@ const char *code_executor_plugin_path(const code_executor_plugin *plugin)
 
 void code_executor_plugin_unload(code_executor_plugin *plugin)
 {
-    if (plugin == NULL) {
+    if (plugin == NULL)
         return;
-    }
-    if (plugin->handle != NULL) {
+    if (plugin->handle != NULL)
         dlclose(plugin->handle);
-    }
     free(plugin->path);
     free(plugin);
 }

@@ -51,18 +51,16 @@ static void *allocate_zeroed(size_t count, size_t size)
     size_t total = 0;
     void *block =
         __builtin_mul_overflow(count, size, &total) ? NULL : arena_allocate(in_use.memory, total);
-    if (block == NULL) {
+    if (block == NULL)
         longjmp(*in_use.out_of_memory, 1);
-    }
     return memset(block, 0, total);
 }
 
 static void *reallocate(void *block, size_t size)
 {
     void *grown = arena_reallocate(in_use.memory, block, size);
-    if (grown == NULL) {
+    if (grown == NULL)
         longjmp(*in_use.out_of_memory, 1);
-    }
     return grown;
 }
 
@@ -95,9 +93,8 @@ static bool is_block(cmark_node *node)
 /* The block that begins after NODE and is not within it, or NULL. */
 static cmark_node *next_block_behind(cmark_node *node)
 {
-    while (node != NULL && cmark_node_next(node) == NULL) {
+    while (node != NULL && cmark_node_next(node) == NULL)
         node = cmark_node_parent(node);
-    }
     return node == NULL ? NULL : cmark_node_next(node);
 }
 
@@ -126,12 +123,10 @@ static bool is_fenced(const window *part, cmark_node *node)
 {
     const shadow_line *line = &part->shown->lines[first_line(node)];
     size_t place = (size_t)cmark_node_get_start_column(node) - 1;
-    if (line->fence_length == 0 || line->fence_at != place) {
+    if (line->fence_length == 0 || line->fence_at != place)
         return false;
-    }
-    if (line->fence_has_info) {
+    if (line->fence_has_info)
         return cmark_node_get_fence_info(node)[0] != '\0';
-    }
     const char *content = cmark_node_get_literal(node);
     const char *fence = part->shown->text + line->at + place;
     return strncmp(content, fence, line->fence_length + 1) != 0;
@@ -142,9 +137,8 @@ static bool is_fenced(const window *part, cmark_node *node)
 static bool is_closed_at(const window *part, cmark_node *node, size_t closer)
 {
     if (closer >= part->shown->count || last_line(node) != closer ||
-        part->shown->lines[closer].fence_length == 0) {
+        part->shown->lines[closer].fence_length == 0)
         return false;
-    }
     cmark_node *behind = next_block_behind(node);
     return behind == NULL || first_line(behind) > closer;
 }
@@ -152,9 +146,8 @@ static bool is_closed_at(const window *part, cmark_node *node, size_t closer)
 static size_t count_lines(const char *text)
 {
     size_t count = 0;
-    for (const char *feed = text; (feed = strchr(feed, '\n')) != NULL; feed++) {
+    for (const char *feed = text; (feed = strchr(feed, '\n')) != NULL; feed++)
         count++;
-    }
     return count;
 }
 
@@ -177,9 +170,8 @@ static bool is_barely_indented(const window *part, cmark_node *node)
     const char *line = part->shown->text + part->shown->lines[first_line(node)].at;
     int column = cmark_node_get_start_column(node) - 1;
     int spaces = 0;
-    while (spaces < column && line[column - 1 - spaces] == ' ') {
+    while (spaces < column && line[column - 1 - spaces] == ' ')
         spaces++;
-    }
     return spaces <= MOST_SPACES;
 }
 
@@ -189,9 +181,8 @@ static size_t last_fresh_line(const window *part, cmark_node *root)
 {
     size_t line = 0;
     for (cmark_node *node = cmark_node_last_child(root); node != NULL && is_block(node);) {
-        if (is_barely_indented(part, node)) {
+        if (is_barely_indented(part, node))
             line = first_line(node);
-        }
         cmark_node_type type = cmark_node_get_type(node);
         bool transparent = type == CMARK_NODE_BLOCK_QUOTE || type == CMARK_NODE_LIST;
         node = transparent ? cmark_node_last_child(node) : NULL;
@@ -203,12 +194,10 @@ static void walk(window *part, cmark_node *root)
 {
     part->done = part->shown->is_last ? part->shown->count : last_fresh_line(part, root);
     for (cmark_node *node = next_block(root); node != NULL && !part->stopped;
-         node = next_block(node)) {
+         node = next_block(node))
         if (cmark_node_get_type(node) == CMARK_NODE_CODE_BLOCK && first_line(node) < part->done &&
-            is_fenced(part, node)) {
+            is_fenced(part, node))
             report(part, node);
-        }
-    }
 }
 
 size_t content_column(const shadow *shown, size_t index, const char **content)
@@ -254,12 +243,10 @@ static int32_t read_windows(const message *whole, const nested_fences *nested, w
     part->shown = shown;
     size_t limit = READING_WINDOW_LINES;
     for (message_place place = {0}; place.offset < whole->length;) {
-        if (!shadow_make(shown, whole, place, limit, nested)) {
+        if (!shadow_make(shown, whole, place, limit, nested))
             return fail_no_memory(error);
-        }
-        if (shown->length > LONGEST_SHADOW) {
+        if (shown->length > LONGEST_SHADOW)
             return too_intricate(memory->limit, error);
-        }
         bool enough_memory = read_window(part, memory) && !part->stopped;
         if (!enough_memory) {
             return memory->limit_reached ? too_intricate(memory->limit, error)

@@ -52,9 +52,8 @@ struct code_executor_router {
 
 int32_t code_executor_router_create(code_executor_router **made, code_executor_error *error)
 {
-    if (made == NULL) {
+    if (made == NULL)
         return fail(error, CODE_EXECUTOR_INVALID, "There is no place for the router.");
-    }
     *made = NULL;
     code_executor_router *router = calloc(1, sizeof(*router));
     if (router == NULL || pthread_mutex_init(&router->lock, NULL) != 0) {
@@ -73,12 +72,10 @@ static void route_free(route *from)
 
 void code_executor_router_free(code_executor_router *router)
 {
-    if (router == NULL) {
+    if (router == NULL)
         return;
-    }
-    for (size_t i = 0; i < router->route_count; i++) {
+    for (size_t i = 0; i < router->route_count; i++)
         route_free(&router->routes[i]);
-    }
     free(router->routes);
     pthread_mutex_destroy(&router->lock);
     free(router);
@@ -86,11 +83,9 @@ void code_executor_router_free(code_executor_router *router)
 
 static route *find_exact(const code_executor_router *router, const char *language)
 {
-    for (size_t i = 0; i < router->route_count; i++) {
-        if (code_executor_language_equal(router->routes[i].language, language)) {
+    for (size_t i = 0; i < router->route_count; i++)
+        if (code_executor_language_equal(router->routes[i].language, language))
             return &router->routes[i];
-        }
-    }
     return NULL;
 }
 
@@ -109,9 +104,8 @@ static route *place_for(code_executor_router *router, const char *language)
         return place;
     }
     route *grown = realloc(router->routes, (router->route_count + 1) * sizeof(*grown));
-    if (grown == NULL) {
+    if (grown == NULL)
         return NULL;
-    }
     router->routes = grown;
     return &router->routes[router->route_count++];
 }
@@ -155,9 +149,8 @@ static int32_t read_request(const code_executor_request *request, code_executor_
                             code_executor_error *error)
 {
     memset(known, 0, sizeof(*known));
-    if (request == NULL || request->struct_size < sizeof(request->struct_size)) {
+    if (request == NULL || request->struct_size < sizeof(request->struct_size))
         return fail(error, CODE_EXECUTOR_INVALID, "There is no request.");
-    }
     const char *bytes = (const char *)request;
     for (size_t i = sizeof(*known); i < request->struct_size; i++) {
         if (bytes[i] != 0) {
@@ -173,21 +166,17 @@ static int32_t read_request(const code_executor_request *request, code_executor_
 
 static int32_t check_request(const code_executor_request *request, code_executor_error *error)
 {
-    if (request->block_count == 0 || request->blocks == NULL) {
+    if (request->block_count == 0 || request->blocks == NULL)
         return fail(error, CODE_EXECUTOR_INVALID, "No code blocks to execute.");
-    }
-    if (request->execution_id == 0) {
+    if (request->execution_id == 0)
         return fail(error, CODE_EXECUTOR_INVALID, "An execution needs an id other than 0.");
-    }
-    if (request->timeout != 0 && !(request->timeout >= 1)) {
+    if (request->timeout != 0 && !(request->timeout >= 1))
         return fail(error, CODE_EXECUTOR_INVALID, "Timeout must be greater than or equal to 1.");
-    }
     for (size_t i = 0; i < request->block_count; i++) {
         const code_executor_block *block = request->blocks[i];
         if (block == NULL || block->language == NULL ||
-            (block->code == NULL && block->code_length > 0)) {
+            (block->code == NULL && block->code_length > 0))
             return fail(error, CODE_EXECUTOR_INVALID, "Block %zu has no language or no code.", i);
-        }
     }
     return succeed(error);
 }
@@ -209,9 +198,8 @@ static bool enter(run *now)
 {
     pthread_mutex_lock(&now->router->lock);
     bool is_free = true;
-    for (execution *other = now->router->in_flight; other != NULL; other = other->next) {
+    for (execution *other = now->router->in_flight; other != NULL; other = other->next)
         is_free = is_free && other->id != now->self.id;
-    }
     if (is_free) {
         now->self.next = now->router->in_flight;
         now->router->in_flight = &now->self;
@@ -224,9 +212,8 @@ static void leave(run *now)
 {
     pthread_mutex_lock(&now->router->lock);
     execution **place = &now->router->in_flight;
-    while (*place != &now->self) {
+    while (*place != &now->self)
         place = &(*place)->next;
-    }
     *place = now->self.next;
     pthread_mutex_unlock(&now->router->lock);
 }
@@ -242,9 +229,8 @@ static void set_at_work(run *now, const route *executor)
 
 static int32_t answer_of_callback(run *now, int32_t answer)
 {
-    if (answer != 0) {
+    if (answer != 0)
         atomic_store(&now->self.cancelled, true); /* and no further executor is started */
-    }
     return answer;
 }
 
@@ -254,9 +240,8 @@ static int32_t pass_on_begin(void *user_data, size_t block)
     pthread_mutex_lock(&now->router->lock);
     now->self.begun = true;
     pthread_mutex_unlock(&now->router->lock);
-    if (atomic_load(&now->self.cancelled)) {
+    if (atomic_load(&now->self.cancelled))
         return 1;
-    }
     const code_executor_request *request = now->request;
     return request->on_begin == NULL
                ? 0
@@ -290,9 +275,8 @@ static size_t stretch_length(const run *now, size_t first, const route *executor
     for (; first + count < now->request->block_count; count++) {
         const route *other = find_route(now->router, now->request->blocks[first + count]->language);
         if (other == NULL || other->instance != executor->instance ||
-            other->table != executor->table) {
+            other->table != executor->table)
             break;
-        }
     }
     return count;
 }
@@ -318,12 +302,10 @@ static int32_t run_stretch(run *now, const route *executor, size_t count,
     set_at_work(now, executor);
     int32_t status = executor->table->execute(executor->instance, &request, &result, error);
     set_at_work(now, NULL);
-    if (result != NULL) {
+    if (result != NULL)
         take_part(now, count, (result_part){executor->table, result});
-    }
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     if (result == NULL || (!has_failed(result) && result->block_count < count)) {
         return fail(error, CODE_EXECUTOR_INTERNAL,
                     "The executor %s ended after %zu of %zu blocks and did not say why.",
@@ -338,9 +320,8 @@ static int32_t refuse(run *now, code_executor_error *error)
 {
     const code_executor_request *request = now->request;
     code_executor_result *result = refusal_make(request->blocks[now->first]->language);
-    if (result == NULL) {
+    if (result == NULL)
         return fail_no_memory(error);
-    }
     take_part(now, 1, (result_part){NULL, result});
     if (request->on_output != NULL) {
         request->on_output(request->user_data, now->first, CODE_EXECUTOR_STREAM_EXECUTOR,
@@ -370,19 +351,16 @@ static int32_t end_early(run *now, int32_t status, code_executor_error *error)
 static int32_t run_all(run *now, code_executor_error *error)
 {
     while (now->first < now->request->block_count) {
-        if (atomic_load(&now->self.cancelled)) {
+        if (atomic_load(&now->self.cancelled))
             return end_early(now, fail(error, CODE_EXECUTOR_CANCELLED, "Cancelled."), error);
-        }
         const route *executor = find_route(now->router, now->request->blocks[now->first]->language);
         size_t count = executor == NULL ? 1 : stretch_length(now, now->first, executor);
         int32_t status =
             executor == NULL ? refuse(now, error) : run_stretch(now, executor, count, error);
-        if (status != CODE_EXECUTOR_OK) {
+        if (status != CODE_EXECUTOR_OK)
             return end_early(now, status, error);
-        }
-        if (has_failed(&now->whole->result)) {
+        if (has_failed(&now->whole->result))
             return status;
-        }
         now->first += count;
     }
     return succeed(error);
@@ -417,25 +395,22 @@ int32_t code_executor_router_execute(code_executor_router *router,
                                      code_executor_routed_result **result,
                                      code_executor_error *error)
 {
-    if (router == NULL || result == NULL) {
+    if (router == NULL || result == NULL)
         return fail(error, CODE_EXECUTOR_INVALID, "There is no router, or no place for a result.");
-    }
     *result = NULL;
     code_executor_request known;
     int32_t status = read_request(request, &known, error);
     status = status == CODE_EXECUTOR_OK ? check_request(&known, error) : status;
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     run now = {
         .router = router,
         .request = &known,
         .self = {.id = known.execution_id},
         .whole = make_room(router, &known),
     };
-    if (now.whole == NULL) {
+    if (now.whole == NULL)
         return fail_no_memory(error);
-    }
     if (!enter(&now)) {
         code_executor_routed_result_free(&now.whole->public_part);
         return fail(error, CODE_EXECUTOR_INVALID, "Execution %llu is in flight already.",
@@ -462,9 +437,8 @@ static bool mark(code_executor_router *router, uint64_t id, addressee *told)
 {
     pthread_mutex_lock(&router->lock);
     execution *found = router->in_flight;
-    while (found != NULL && found->id != id) {
+    while (found != NULL && found->id != id)
         found = found->next;
-    }
     if (found != NULL) {
         atomic_store(&found->cancelled, true);
         *told = (addressee){id, found->at_work, found->stretch};
@@ -497,12 +471,10 @@ static int32_t tell(code_executor_router *router, const addressee *told, code_ex
     const struct timespec pause = {.tv_nsec = 1000000};
     for (int i = 0; told->executor != NULL && i < TRIES; i++) {
         int32_t status = told->executor->table->cancel(told->executor->instance, told->id, error);
-        if (status != CODE_EXECUTOR_NOT_FOUND) {
+        if (status != CODE_EXECUTOR_NOT_FOUND)
             return status;
-        }
-        if (!is_entering(router, told)) {
+        if (!is_entering(router, told))
             break;
-        }
         nanosleep(&pause, NULL);
     }
     return succeed(error);
@@ -523,9 +495,8 @@ static bool mark_another(code_executor_router *router, addressee *told)
 {
     pthread_mutex_lock(&router->lock);
     execution *found = router->in_flight;
-    while (found != NULL && atomic_load(&found->cancelled)) {
+    while (found != NULL && atomic_load(&found->cancelled))
         found = found->next;
-    }
     if (found != NULL) {
         atomic_store(&found->cancelled, true);
         *told = (addressee){found->id, found->at_work, found->stretch};
@@ -536,11 +507,9 @@ static bool mark_another(code_executor_router *router, addressee *told)
 
 static bool is_first_route_to_its_executor(const code_executor_router *router, size_t index)
 {
-    for (size_t i = 0; i < index; i++) {
-        if (router->routes[i].instance == router->routes[index].instance) {
+    for (size_t i = 0; i < index; i++)
+        if (router->routes[i].instance == router->routes[index].instance)
             return false;
-        }
-    }
     return true;
 }
 
@@ -548,15 +517,13 @@ static bool is_first_route_to_its_executor(const code_executor_router *router, s
 static int32_t cancel_all(code_executor_router *router, code_executor_error *error)
 {
     addressee told;
-    while (mark_another(router, &told)) {
+    while (mark_another(router, &told))
         tell(router, &told, NULL);
-    }
     int32_t status = succeed(error);
     for (size_t i = 0; i < router->route_count; i++) {
         const route *executor = &router->routes[i];
-        if (!is_first_route_to_its_executor(router, i)) {
+        if (!is_first_route_to_its_executor(router, i))
             continue;
-        }
         code_executor_error *place = status == CODE_EXECUTOR_OK ? error : NULL;
         int32_t cancelled = executor->table->cancel(executor->instance, 0, place);
         status = status == CODE_EXECUTOR_OK ? cancelled : status;
@@ -567,8 +534,7 @@ static int32_t cancel_all(code_executor_router *router, code_executor_error *err
 int32_t code_executor_router_cancel(code_executor_router *router, uint64_t execution_id,
                                     code_executor_error *error)
 {
-    if (router == NULL) {
+    if (router == NULL)
         return fail(error, CODE_EXECUTOR_INVALID, "There is no router.");
-    }
     return execution_id == 0 ? cancel_all(router, error) : cancel_one(router, execution_id, error);
 }

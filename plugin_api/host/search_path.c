@@ -22,18 +22,16 @@
 /* Adds a folder that is not there yet. Takes ownership of FOLDER; NULL means that memory ended. */
 static bool add_folder(search_path *path, char *folder)
 {
-    if (folder == NULL) {
+    if (folder == NULL)
         return false;
-    }
     char *real = realpath(folder, NULL);
     bool enough_memory = real != NULL || errno != ENOMEM; /* a folder need not exist */
     if (real != NULL || !enough_memory) {
         free(folder);
         folder = real;
     }
-    if (!enough_memory) {
+    if (!enough_memory)
         return false;
-    }
     for (size_t i = 0; i < path->count; i++) {
         if (strcmp(path->folders[i], folder) == 0) {
             free(folder);
@@ -62,9 +60,8 @@ static bool add_environment(search_path *path)
     const char *list = secure_getenv("CODE_EXECUTOR_PLUGIN_PATH");
     while (list != NULL && *list != '\0') {
         size_t length = strcspn(list, ":");
-        if (length > 0 && !add_folder(path, strndup(list, length))) {
+        if (length > 0 && !add_folder(path, strndup(list, length)))
             return false;
-        }
         list += length;
         list += *list == ':';
     }
@@ -75,9 +72,8 @@ static bool add_environment(search_path *path)
 static bool to_parent(char *path)
 {
     char *slash = strrchr(path, '/');
-    if (slash == NULL) {
+    if (slash == NULL)
         return false;
-    }
     *slash = '\0';
     return true;
 }
@@ -93,27 +89,22 @@ static bool add_beside_executable(search_path *path)
     };
     char prefix[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", prefix, sizeof(prefix) - 1);
-    if (length <= 0) {
+    if (length <= 0)
         return true;
-    }
     prefix[length] = '\0';
-    if (!to_parent(prefix) || !to_parent(prefix)) {
+    if (!to_parent(prefix) || !to_parent(prefix))
         return true; /* an executable in the root folder has no ../lib */
-    }
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        if (!add_folder(path, join(prefix, places[i]))) {
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+        if (!add_folder(path, join(prefix, places[i])))
             return false;
-        }
-    }
     return true;
 }
 
 static bool add_beside_library(search_path *path)
 {
     Dl_info here;
-    if (dladdr((const void *)&add_beside_library, &here) == 0 || here.dli_fname == NULL) {
+    if (dladdr((const void *)&add_beside_library, &here) == 0 || here.dli_fname == NULL)
         return true;
-    }
     char *file = realpath(here.dli_fname, NULL);
     if (file == NULL || !to_parent(file)) {
         bool enough_memory = file != NULL || errno != ENOMEM;
@@ -134,9 +125,8 @@ bool search_path_make(search_path *path)
 
 void search_path_free(search_path *path)
 {
-    for (size_t i = 0; i < path->count; i++) {
+    for (size_t i = 0; i < path->count; i++)
         free(path->folders[i]);
-    }
     free(path->folders);
     *path = (search_path){0};
 }
@@ -167,14 +157,12 @@ static int compare_names(const void *a, const void *b)
 static bool add_name(plugin_names *names, const char *file, size_t length)
 {
     char **grown = realloc(names->names, (names->count + 1) * sizeof(*grown));
-    if (grown == NULL) {
+    if (grown == NULL)
         return false;
-    }
     names->names = grown;
     names->names[names->count] = strndup(file, length);
-    if (names->names[names->count] == NULL) {
+    if (names->names[names->count] == NULL)
         return false;
-    }
     names->count++;
     return true;
 }
@@ -183,26 +171,23 @@ bool plugin_names_read(const char *folder, plugin_names *names)
 {
     *names = (plugin_names){0};
     DIR *directory = opendir(folder);
-    if (directory == NULL) {
+    if (directory == NULL)
         return true;
-    }
     bool complete = true;
     for (struct dirent *entry; complete && (entry = readdir(directory)) != NULL;) {
         size_t length = name_length(entry->d_name);
         complete = length == 0 || add_name(names, entry->d_name, length);
     }
     closedir(directory);
-    if (names->count > 1) {
+    if (names->count > 1)
         qsort(names->names, names->count, sizeof(*names->names), compare_names);
-    }
     return complete;
 }
 
 void plugin_names_free(plugin_names *names)
 {
-    for (size_t i = 0; i < names->count; i++) {
+    for (size_t i = 0; i < names->count; i++)
         free(names->names[i]);
-    }
     free(names->names);
     *names = (plugin_names){0};
 }

@@ -33,14 +33,12 @@ enum {
 
 static bool reserve_text(shadow *made, size_t more)
 {
-    if (made->text != NULL && made->text_capacity - made->length >= more) {
+    if (made->text != NULL && made->text_capacity - made->length >= more)
         return true;
-    }
     size_t capacity = 2 * made->text_capacity + more + 256;
     char *grown = realloc(made->text, capacity);
-    if (grown == NULL) {
+    if (grown == NULL)
         return false;
-    }
     made->text = grown;
     made->text_capacity = capacity;
     return true;
@@ -48,9 +46,8 @@ static bool reserve_text(shadow *made, size_t more)
 
 static bool put(shadow *made, const char *bytes, size_t length)
 {
-    if (!reserve_text(made, length)) {
+    if (!reserve_text(made, length))
         return false;
-    }
     memcpy(made->text + made->length, bytes, length);
     made->length += length;
     return true;
@@ -63,14 +60,12 @@ static bool put_words(shadow *made, const char *words)
 
 static bool reserve_line(shadow *made)
 {
-    if (made->count + 1 < made->line_capacity) {
+    if (made->count + 1 < made->line_capacity)
         return true;
-    }
     size_t capacity = 2 * made->line_capacity + 64;
     shadow_line *grown = realloc(made->lines, capacity * sizeof(*grown));
-    if (grown == NULL) {
+    if (grown == NULL)
         return false;
-    }
     made->lines = grown;
     made->line_capacity = capacity;
     return true;
@@ -93,9 +88,8 @@ typedef struct rest {
 static size_t run_length(rest line, char byte)
 {
     size_t length = 0;
-    while (length < line.length && line.bytes[length] == byte) {
+    while (length < line.length && line.bytes[length] == byte)
         length++;
-    }
     return length;
 }
 
@@ -106,11 +100,9 @@ static bool contains(rest line, const char *words)
 
 static bool is_blank(rest line)
 {
-    for (size_t i = 0; i < line.length; i++) {
-        if (!message_is_space(line.bytes[i])) {
+    for (size_t i = 0; i < line.length; i++)
+        if (!message_is_space(line.bytes[i]))
             return false;
-        }
-    }
     return true;
 }
 
@@ -123,9 +115,8 @@ static bool contains_end_tag(rest line)
          at++) {
         for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
             size_t length = strlen(tags[i]);
-            if ((size_t)(end - at) >= length && ascii_equal(at, tags[i], length)) {
+            if ((size_t)(end - at) >= length && ascii_equal(at, tags[i], length))
                 return true;
-            }
         }
     }
     return false;
@@ -134,9 +125,8 @@ static bool contains_end_tag(rest line)
 /* The ends of HTML blocks that are in LINE: they count wherever they stand in it. */
 static bool put_html_ends(shadow *made, rest line)
 {
-    if (memchr(line.bytes, '>', line.length) == NULL) {
+    if (memchr(line.bytes, '>', line.length) == NULL)
         return true;
-    }
     return put_words(made, ">") && (!contains(line, "-->") || put_words(made, "-->")) &&
            (!contains(line, "?>") || put_words(made, "?>")) &&
            (!contains(line, "]]>") || put_words(made, "]]>")) &&
@@ -188,14 +178,11 @@ static bool put_heading(shadow *made, rest line)
 static bool is_rule(rest line)
 {
     char mark = line.bytes[0];
-    if (mark == '\0' || strchr("*-_=", mark) == NULL) {
+    if (mark == '\0' || strchr("*-_=", mark) == NULL)
         return false;
-    }
-    for (size_t i = 0; i < line.length; i++) {
-        if (line.bytes[i] != mark && !message_is_space(line.bytes[i])) {
+    for (size_t i = 0; i < line.length; i++)
+        if (line.bytes[i] != mark && !message_is_space(line.bytes[i]))
             return false;
-        }
-    }
     return true;
 }
 
@@ -220,9 +207,8 @@ static char tag_byte(rest line, size_t index)
 {
     char byte = line.bytes[index];
     bool begins_end_tag = index + 1 < line.length && line.bytes[index + 1] == '/';
-    if (byte == '<') {
+    if (byte == '<')
         return index == 0 || begins_end_tag ? '<' : '`';
-    }
     bool introduces = index < strlen("<![CDATA["); /* says which kind of block this is */
     bool special = byte == '\0' || byte == '\\' || byte == '&' || byte == '*';
     bool bracket = !introduces && (byte == '!' || byte == '[');
@@ -232,12 +218,10 @@ static char tag_byte(rest line, size_t index)
 static bool put_tag(shadow *made, rest line)
 {
     size_t shown = line.length < LONGEST_TAG ? line.length : LONGEST_TAG;
-    if (!reserve_text(made, shown)) {
+    if (!reserve_text(made, shown))
         return false;
-    }
-    for (size_t i = 0; i < shown; i++) {
+    for (size_t i = 0; i < shown; i++)
         made->text[made->length++] = tag_byte(line, i);
-    }
     return shown == line.length || put_text(made, line);
 }
 
@@ -271,17 +255,14 @@ static bool ends_marker(rest line, size_t at)
 static size_t marker_length(rest line)
 {
     char first = line.length > 0 ? line.bytes[0] : 'x';
-    if (first == '>') {
+    if (first == '>')
         return 1;
-    }
-    if (first == '-' || first == '+' || first == '*') {
+    if (first == '-' || first == '+' || first == '*')
         return ends_marker(line, 1) ? 1 : 0;
-    }
     size_t digits = 0;
     while (digits < line.length && digits < LONGEST_NUMBER && line.bytes[digits] >= '0' &&
-           line.bytes[digits] <= '9') {
+           line.bytes[digits] <= '9')
         digits++;
-    }
     bool delimited = digits > 0 && digits < line.length &&
                      (line.bytes[digits] == '.' || line.bytes[digits] == ')');
     return delimited && ends_marker(line, digits + 1) ? digits + 1 : 0;
@@ -296,12 +277,10 @@ static bool put_prefix(shadow *made, rest *line, size_t column)
         bool is_tab = line->bytes[0] == '\t';
         size_t length = message_is_space(line->bytes[0]) ? 1 : marker_length(*line);
         size_t behind = is_tab ? message_column_behind(column, '\t') : column + length;
-        if (length == 0) {
+        if (length == 0)
             break;
-        }
-        if (!put(made, is_tab ? tab : line->bytes, behind - column)) {
+        if (!put(made, is_tab ? tab : line->bytes, behind - column))
             return false;
-        }
         column = behind;
         line->bytes += length;
         line->length -= length;
@@ -313,16 +292,13 @@ static bool put_line(shadow *made, const message_line *line)
 {
     rest remaining = {line->bytes, line->length};
     bool done = put(made, "   ", line->padding) && put_prefix(made, &remaining, line->column);
-    if (!done || is_blank(remaining)) {
+    if (!done || is_blank(remaining))
         return done;
-    }
-    if (message_is_space(remaining.bytes[0]) || marker_length(remaining) > 0) {
+    if (message_is_space(remaining.bytes[0]) || marker_length(remaining) > 0)
         return put_text(made, remaining); /* beyond SHADOW_COLUMNS */
-    }
     const kind *which = kinds;
-    while (!which->is(remaining)) {
+    while (!which->is(remaining))
         which++;
-    }
     return which->put(made, remaining);
 }
 
@@ -347,9 +323,8 @@ static bool same_as_previous(const shadow *made, size_t index)
  */
 static size_t fold(shadow *made, size_t run)
 {
-    if (run < LINES_TO_SETTLE + NUMBER_OF_SETTLED_STATES) {
+    if (run < LINES_TO_SETTLE + NUMBER_OF_SETTLED_STATES)
         return run;
-    }
     made->count -= NUMBER_OF_SETTLED_STATES;
     made->length = made->lines[made->count].at;
     return run - NUMBER_OF_SETTLED_STATES;
@@ -360,14 +335,12 @@ static size_t fold(shadow *made, size_t run)
 static bool show_next(shadow *made, const message *whole, message_place *place, bool *enough_memory)
 {
     *enough_memory = reserve_line(made);
-    if (!*enough_memory) {
+    if (!*enough_memory)
         return false;
-    }
     made->lines[made->count] = (shadow_line){.at = made->length, .place = *place};
     message_line line;
-    if (!message_next_line(whole, place, &line)) {
+    if (!message_next_line(whole, place, &line))
         return false;
-    }
     line = message_cut(line, whole->shared_columns);
     *enough_memory = put_line(made, &line) && put(made, "\n", 1);
     return *enough_memory;
@@ -386,11 +359,10 @@ static size_t first_nested(const nested_fences *nested, size_t number)
     size_t low = 0;
     for (size_t high = nested->count; low < high;) {
         size_t middle = low + (high - low) / 2;
-        if (nested->numbers[middle] < number) {
+        if (nested->numbers[middle] < number)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
@@ -450,9 +422,8 @@ static bool push(fence_stack *stack, open_fence fence)
     if (stack->depth == stack->capacity) {
         size_t capacity = 2 * stack->capacity + 16;
         open_fence *grown = realloc(stack->open, capacity * sizeof(*grown));
-        if (grown == NULL) {
+        if (grown == NULL)
             return false;
-        }
         stack->open = grown;
         stack->capacity = capacity;
     }
@@ -465,9 +436,8 @@ static bool add_nested(nested_fences *nested, size_t number)
     if (nested->count == nested->capacity) {
         size_t capacity = 2 * nested->capacity + 16;
         size_t *grown = realloc(nested->numbers, capacity * sizeof(*grown));
-        if (grown == NULL) {
+        if (grown == NULL)
             return false;
-        }
         nested->numbers = grown;
         nested->capacity = capacity;
     }
@@ -482,16 +452,14 @@ static bool follow_fence(fence_stack *stack, nested_fences *nested, const shadow
     const shadow_line *line = shown->lines;
     open_fence fence = {shown->text[line->at + line->fence_at], line->fence_length};
     const open_fence *top = stack->depth > 0 ? &stack->open[stack->depth - 1] : NULL;
-    if (top != NULL && (fence.mark != top->mark || fence.length < top->length)) {
+    if (top != NULL && (fence.mark != top->mark || fence.length < top->length))
         return true;
-    }
     bool closes = top != NULL && !line->fence_has_info;
     size_t depth_around = closes ? stack->depth - 1 : stack->depth;
-    if (closes) {
+    if (closes)
         stack->depth--;
-    } else if (!push(stack, fence)) {
+    else if (!push(stack, fence))
         return false;
-    }
     return depth_around == 0 || add_nested(nested, line->place.number);
 }
 

@@ -53,19 +53,15 @@ static int32_t from_errno(code_executor_error *error, const char *path, int errn
 static int32_t check_header(const char *path, const ElfW(Ehdr) * header, size_t length,
                             code_executor_error *error)
 {
-    if (length < SELFMAG || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) {
+    if (length < SELFMAG || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
         return invalid(error, path, "it is not a shared object (no ELF header)");
-    }
-    if (length < sizeof(*header)) {
+    if (length < sizeof(*header))
         return invalid(error, path, "the file is cut short");
-    }
     if (header->e_ident[EI_CLASS] != OWN_CLASS ||
-        (OWN_MACHINE != EM_NONE && header->e_machine != OWN_MACHINE)) {
+        (OWN_MACHINE != EM_NONE && header->e_machine != OWN_MACHINE))
         return invalid(error, path, "it is built for another kind of machine");
-    }
-    if (header->e_type != ET_DYN || header->e_phentsize != sizeof(ElfW(Phdr))) {
+    if (header->e_type != ET_DYN || header->e_phentsize != sizeof(ElfW(Phdr)))
         return invalid(error, path, "it is an ELF file, but not a shared object");
-    }
     return succeed(error);
 }
 
@@ -77,14 +73,12 @@ static int32_t check_segments(const char *path, int file, const ElfW(Ehdr) * hea
         ElfW(Phdr) segment;
         uint64_t offset = (uint64_t)header->e_phoff + (uint64_t)i * sizeof(segment);
         if (offset > size ||
-            pread(file, &segment, sizeof(segment), (off_t)offset) != (ssize_t)sizeof(segment)) {
+            pread(file, &segment, sizeof(segment), (off_t)offset) != (ssize_t)sizeof(segment))
             return invalid(error, path, "the file is cut short");
-        }
         uint64_t end = 0;
         if (__builtin_add_overflow((uint64_t)segment.p_offset, (uint64_t)segment.p_filesz, &end) ||
-            (segment.p_type == PT_LOAD && end > size)) {
+            (segment.p_type == PT_LOAD && end > size))
             return invalid(error, path, "the file is cut short");
-        }
     }
     return succeed(error);
 }
@@ -92,9 +86,8 @@ static int32_t check_segments(const char *path, int file, const ElfW(Ehdr) * hea
 static int32_t check_open_file(const char *path, int file, code_executor_error *error)
 {
     struct stat status;
-    if (fstat(file, &status) != 0) {
+    if (fstat(file, &status) != 0)
         return from_errno(error, path, errno);
-    }
     if (!S_ISREG(status.st_mode)) {
         return invalid(error, path,
                        S_ISDIR(status.st_mode) ? "it is a directory" : "it is not a regular file");
@@ -102,9 +95,8 @@ static int32_t check_open_file(const char *path, int file, code_executor_error *
     ElfW(Ehdr) header;
     memset(&header, 0, sizeof(header));
     ssize_t length = pread(file, &header, sizeof(header), 0);
-    if (length < 0) {
+    if (length < 0)
         return from_errno(error, path, errno);
-    }
     int32_t checked = check_header(path, &header, (size_t)length, error);
     return checked != CODE_EXECUTOR_OK
                ? checked
@@ -115,9 +107,8 @@ int32_t shared_object_check(const char *path, code_executor_error *error)
 {
     /* O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. */
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (file < 0) {
+    if (file < 0)
         return from_errno(error, path, errno);
-    }
     int32_t checked = check_open_file(path, file, error);
     close(file);
     return checked;

@@ -63,9 +63,8 @@ static bool is_among(const char *words, const char *word, size_t length)
 {
     while (*words != '\0') {
         size_t word_length = strcspn(words, " ");
-        if (word_length == length && ascii_equal(words, word, length)) {
+        if (word_length == length && ascii_equal(words, word, length))
             return true;
-        }
         words += word_length;
         words += *words == ' ';
     }
@@ -75,25 +74,21 @@ static bool is_among(const char *words, const char *word, size_t length)
 const char *code_executor_language_name(const char *language)
 {
     size_t length = language == NULL ? 0 : strlen(language);
-    for (size_t i = 0; length > 0 && i < COUNT(languages); i++) {
+    for (size_t i = 0; length > 0 && i < COUNT(languages); i++)
         if (is_among(languages[i].name, language, length) ||
-            is_among(languages[i].aliases, language, length)) {
+            is_among(languages[i].aliases, language, length))
             return languages[i].name;
-        }
-    }
     return NULL;
 }
 
 bool code_executor_language_equal(const char *a, const char *b)
 {
-    if (a == NULL || b == NULL) {
+    if (a == NULL || b == NULL)
         return a == b;
-    }
     const char *name_of_a = code_executor_language_name(a);
     const char *name_of_b = code_executor_language_name(b);
-    if (name_of_a != NULL || name_of_b != NULL) {
+    if (name_of_a != NULL || name_of_b != NULL)
         return name_of_a == name_of_b;
-    }
     size_t length = strlen(a);
     return length == strlen(b) && ascii_equal(a, b, length);
 }

@@ -24,19 +24,16 @@ static bool grow(buffer *self, size_t needed)
 {
     size_t capacity = self->capacity ? self->capacity : SMALLEST;
     while (capacity < needed) {
-        if (capacity > SIZE_MAX / 2) {
+        if (capacity > SIZE_MAX / 2)
             return false;
-        }
         capacity *= 2;
     }
     unsigned char *larger = malloc(capacity);
-    if (!larger) {
+    if (!larger)
         return false;
-    }
     size_t length = buffer_length(self);
-    if (length > 0) {
+    if (length > 0)
         memcpy(larger, self->bytes + self->begin, length);
-    }
     free(self->bytes);
     *self = (buffer){.bytes = larger, .end = length, .capacity = capacity};
     return true;
@@ -49,9 +46,8 @@ unsigned char *buffer_reserve(buffer *self, size_t more)
         self->failed = true;
         return NULL;
     }
-    if (more <= self->capacity - self->end && self->bytes) {
+    if (more <= self->capacity - self->end && self->bytes)
         return self->bytes + self->end;
-    }
     /* Moving is worth it only when it is rare: when what moves is at most what was taken out. */
     if (self->bytes && length + more <= self->capacity && length <= self->begin) {
         memcpy(self->bytes, self->bytes + self->begin, length);
@@ -71,9 +67,8 @@ void buffer_written(buffer *self, size_t count)
 
 void buffer_append(buffer *self, const void *bytes, size_t length)
 {
-    if (length == 0) {
+    if (length == 0)
         return;
-    }
     unsigned char *at = buffer_reserve(self, length);
     if (at) {
         memcpy(at, bytes, length);

@@ -32,9 +32,8 @@ int64_t connection_now(void)
 bool connection_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) != 0) {
+    if (pthread_condattr_init(&attributes) != 0)
         return false;
-    }
     bool made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
                 pthread_cond_init(condition, &attributes) == 0;
     pthread_condattr_destroy(&attributes);
@@ -63,9 +62,8 @@ int32_t connection_open(connection *self, transport *opened, code_executor_error
     self->wake_fd[WRITING] = fork_guard_eventfd();
     pthread_mutex_init(&self->lock, NULL);
     if (connection_condition(&self->changed)) {
-        if (self->wake_fd[READING] >= 0 && self->wake_fd[WRITING] >= 0) {
+        if (self->wake_fd[READING] >= 0 && self->wake_fd[WRITING] >= 0)
             return CODE_EXECUTOR_OK;
-        }
         pthread_cond_destroy(&self->changed);
     }
     int32_t status = error_set_errno(error, CODE_EXECUTOR_UNAVAILABLE, errno,
@@ -96,9 +94,8 @@ void connection_destroy(connection *self)
 static void close_when_left(connection *self)
 {
     if (self->state == CONNECTION_OPEN || !self->transport || self->waiting[READING] ||
-        self->waiting[WRITING]) {
+        self->waiting[WRITING])
         return;
-    }
     fork_guard_unwatch(&self->guard);
     self->transport->operations->close(self->transport);
     self->transport = NULL;
@@ -116,9 +113,8 @@ static void finish(connection *self, enum connection_state state)
 
 void connection_fail(connection *self, int32_t status, const char *format, ...)
 {
-    if (self->state != CONNECTION_OPEN) {
+    if (self->state != CONNECTION_OPEN)
         return;
-    }
     char message[sizeof self->error.message];
     va_list arguments;
     va_start(arguments, format);
@@ -141,9 +137,8 @@ static void fail_at_end(connection *self)
 
 void connection_end(connection *self)
 {
-    if (self->state == CONNECTION_OPEN) {
+    if (self->state == CONNECTION_OPEN)
         finish(self, CONNECTION_ENDED);
-    }
     close_when_left(self);
     while (self->transport) {
         pthread_cond_wait(&self->changed, &self->lock);
@@ -154,9 +149,8 @@ void connection_end(connection *self)
 bool connection_stalled(connection *self)
 {
     if (self->state != CONNECTION_OPEN || buffer_length(&self->output) == 0 ||
-        connection_now() - self->progress_ms < CONNECTION_STALL_MS) {
+        connection_now() - self->progress_ms < CONNECTION_STALL_MS)
         return false;
-    }
     connection_fail(self, CODE_EXECUTOR_TIMED_OUT,
                     "the runner has read nothing for %d seconds; is its environment paused?",
                     CONNECTION_STALL_MS / 1000);
@@ -169,12 +163,10 @@ bool connection_stalled(connection *self)
 
 void connection_put(connection *self, struct frame_header header, const void *payload)
 {
-    if (self->state != CONNECTION_OPEN || self->send_ended) {
+    if (self->state != CONNECTION_OPEN || self->send_ended)
         return;
-    }
-    if (buffer_length(&self->output) == 0) {
+    if (buffer_length(&self->output) == 0)
         self->progress_ms = connection_now();
-    }
     /* Room for both is made first: half a frame must never be left in the output. */
     unsigned char *at = buffer_reserve(&self->output, FRAME_HEADER_SIZE + (size_t)header.length);
     if (!at) {
@@ -182,9 +174,8 @@ void connection_put(connection *self, struct frame_header header, const void *pa
         return;
     }
     put_frame_header(at, header);
-    if (header.length > 0) {
+    if (header.length > 0)
         memcpy(at + FRAME_HEADER_SIZE, payload, header.length);
-    }
     buffer_written(&self->output, FRAME_HEADER_SIZE + (size_t)header.length);
 }
 
@@ -193,9 +184,8 @@ void connection_flush(connection *self)
     while (self->state == CONNECTION_OPEN && buffer_length(&self->output) > 0) {
         ssize_t count = self->transport->operations->send(
             self->transport, buffer_data(&self->output), buffer_length(&self->output));
-        if (count == TRANSPORT_AGAIN) {
+        if (count == TRANSPORT_AGAIN)
             return;
-        }
         self->progress_ms = connection_now();
         if (count < 0) {
             /* What it sent before it went (why it went, perhaps) is read first; see receive. */
@@ -243,9 +233,8 @@ static size_t take_frames(connection *self, frame_handler handler, void *owner)
 {
     while (self->state == CONNECTION_OPEN) {
         size_t length = buffer_length(&self->input);
-        if (length < FRAME_HEADER_SIZE) {
+        if (length < FRAME_HEADER_SIZE)
             return FRAME_HEADER_SIZE - length;
-        }
         struct frame_header header = get_frame_header(buffer_data(&self->input));
         int64_t largest = largest_payload(header.type);
         if (largest < 0 || header.length > largest) {
@@ -255,18 +244,15 @@ static size_t take_frames(connection *self, frame_handler handler, void *owner)
             return 0;
         }
         size_t whole = FRAME_HEADER_SIZE + (size_t)header.length;
-        if (length < whole) {
+        if (length < whole)
             return whole - length;
-        }
         code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
         int32_t status =
             handler(owner, header, buffer_data(&self->input) + FRAME_HEADER_SIZE, &error);
-        if (status != CODE_EXECUTOR_OK) {
+        if (status != CODE_EXECUTOR_OK)
             connection_fail(self, status, "%s", error.message);
-        }
-        if (self->state != CONNECTION_OPEN) {
+        if (self->state != CONNECTION_OPEN)
             return 0;
-        }
         buffer_consume(&self->input, whole);
     }
     return 0;
@@ -274,13 +260,11 @@ static size_t take_frames(connection *self, frame_handler handler, void *owner)
 
 bool connection_receive(connection *self, frame_handler handler, void *owner)
 {
-    if (self->state != CONNECTION_OPEN) {
+    if (self->state != CONNECTION_OPEN)
         return false;
-    }
     size_t missing = take_frames(self, handler, owner);
-    if (self->state != CONNECTION_OPEN) {
+    if (self->state != CONNECTION_OPEN)
         return false;
-    }
     size_t size = missing > RECEIVE_SIZE ? missing : RECEIVE_SIZE;
     unsigned char *at = buffer_reserve(&self->input, size);
     if (!at) {
@@ -292,9 +276,8 @@ bool connection_receive(connection *self, frame_handler handler, void *owner)
         fail_at_end(self);
         return false;
     }
-    if (count <= 0) {
+    if (count <= 0)
         return false;
-    }
     buffer_written(&self->input, (size_t)count);
     take_frames(self, handler, owner);
     return true;
@@ -306,9 +289,8 @@ bool connection_receive(connection *self, frame_handler handler, void *owner)
 
 void connection_wait(connection *self, enum direction direction, int wake_fd, int timeout_ms)
 {
-    if (self->state != CONNECTION_OPEN) {
+    if (self->state != CONNECTION_OPEN)
         return;
-    }
     self->waiting[direction] = true;
     transport *waited = self->transport;
     int wake = wake_fd >= 0 ? wake_fd : self->wake_fd[direction];

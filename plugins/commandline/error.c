@@ -19,9 +19,8 @@ enum { MESSAGE_MAX = sizeof(((code_executor_error *)NULL)->message) };
 static size_t message_capacity(const code_executor_error *error)
 {
     size_t before = offsetof(code_executor_error, message);
-    if (error->struct_size <= before) {
+    if (error->struct_size <= before)
         return 0;
-    }
     size_t capacity = error->struct_size - before;
     return capacity < MESSAGE_MAX ? capacity : MESSAGE_MAX;
 }
@@ -31,9 +30,8 @@ static void join(char *buffer, const char *text)
 {
     size_t used = strlen(buffer);
     size_t length = strlen(text);
-    if (length > MESSAGE_MAX - 1 - used) {
+    if (length > MESSAGE_MAX - 1 - used)
         length = text_boundary(text, MESSAGE_MAX - 1 - used);
-    }
     memcpy(buffer + used, text, length);
     buffer[used + length] = '\0';
 }
@@ -41,27 +39,23 @@ static void join(char *buffer, const char *text)
 static void format_message(char *buffer, const char *format, va_list arguments)
 {
     int length = vsnprintf(buffer, MESSAGE_MAX, format, arguments);
-    if (length < 0) {
+    if (length < 0)
         buffer[0] = '\0';
-    } else if (length >= MESSAGE_MAX) {
+    else if (length >= MESSAGE_MAX)
         buffer[text_boundary(buffer, MESSAGE_MAX - 1)] = '\0';
-    }
 }
 
 static int32_t store(code_executor_error *error, int32_t status, const char *message)
 {
-    if (!error) {
+    if (!error)
         return status;
-    }
-    if (CODE_EXECUTOR_HAS(error, status)) {
+    if (CODE_EXECUTOR_HAS(error, status))
         error->status = status;
-    }
     size_t capacity = message_capacity(error);
     if (capacity > 0) {
         size_t length = strlen(message);
-        if (length > capacity - 1) {
+        if (length > capacity - 1)
             length = text_boundary(message, capacity - 1);
-        }
         memcpy(error->message, message, length);
         error->message[length] = '\0';
     }
@@ -73,9 +67,8 @@ static void load(const code_executor_error *error, char *buffer)
 {
     size_t capacity = error ? message_capacity(error) : 0;
     size_t length = capacity ? strnlen(error->message, capacity - 1) : 0;
-    if (length > 0) {
+    if (length > 0)
         memcpy(buffer, error->message, length);
-    }
     buffer[length] = '\0';
 }
 

@@ -54,9 +54,8 @@ bool launch_cancelled(const launch_context *context)
 static void log_line(void *instance, int32_t level, const char *message)
 {
     const code_executor_host *host = &((const code_executor_instance *)instance)->host;
-    if (host->log) {
+    if (host->log)
         host->log(host->user_data, level, message);
-    }
 }
 
 void launch_log(const launch_context *context, int32_t level, const char *format, ...)
@@ -72,9 +71,8 @@ void launch_log(const launch_context *context, int32_t level, const char *format
 void launch_progress(const launch_context *context, const char *what, uint64_t done, uint64_t total)
 {
     const code_executor_host *host = &((const code_executor_instance *)context->internal)->host;
-    if (host->progress) {
+    if (host->progress)
         host->progress(host->user_data, what, done, total);
-    }
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -103,9 +101,8 @@ static void resolve_links(char **path)
         char *parent = realpath(*path, NULL);
         *slash = '/';
         if (!parent ||
-            asprintf(&resolved, "%s%s", strcmp(parent, "/") == 0 ? "" : parent, slash) < 0) {
+            asprintf(&resolved, "%s%s", strcmp(parent, "/") == 0 ? "" : parent, slash) < 0)
             resolved = NULL;
-        }
         free(parent);
     }
     if (resolved) {
@@ -123,9 +120,8 @@ int32_t commandline_absolute_path(const char *path, char **absolute, code_execut
     }
     while (path[0] == '.' && (path[1] == '/' || path[1] == '\0')) {
         path += path[1] ? 2 : 1;
-        while (*path == '/') {
+        while (*path == '/')
             path++;
-        }
     }
     bool root = strcmp(current, "/") == 0;
     int length = asprintf(absolute, "%s%s%s", root ? "" : current,
@@ -138,9 +134,8 @@ int32_t commandline_absolute_path(const char *path, char **absolute, code_execut
         *absolute = NULL;
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a path");
     }
-    while (length > 1 && (*absolute)[length - 1] == '/') {
+    while (length > 1 && (*absolute)[length - 1] == '/')
         (*absolute)[--length] = '\0';
-    }
     resolve_links(absolute);
     return CODE_EXECUTOR_OK;
 }
@@ -165,9 +160,8 @@ static int32_t read_settings(code_executor_instance *self, code_executor_error *
                                   config_value(config, "languages"), &settings->languages, error);
     }
     const char *work_dir = config_string(config, "work_dir");
-    if (status == CODE_EXECUTOR_OK && work_dir) {
+    if (status == CODE_EXECUTOR_OK && work_dir)
         status = commandline_absolute_path(work_dir, &self->life.work_dir, error);
-    }
     return status;
 }
 
@@ -175,12 +169,10 @@ static int32_t build(code_executor_instance *self, const char *config_json,
                      code_executor_error *error)
 {
     int32_t status = config_read(self->table->config_schema, config_json, &self->config, error);
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = read_settings(self, error);
-    }
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = find_runner(&self->runner_path, error);
-    }
     if (status == CODE_EXECUTOR_OK) {
         launch_context context = {.work_dir = self->life.work_dir,
                                   .runner_path = self->runner_path,
@@ -202,12 +194,10 @@ static int32_t build(code_executor_instance *self, const char *config_json,
 
 static void free_instance(code_executor_instance *self)
 {
-    if (self->alive) {
+    if (self->alive)
         lifecycle_destroy(&self->life);
-    }
-    if (self->launcher_state) {
+    if (self->launcher_state)
         self->launcher->destroy(self->launcher_state);
-    }
     language_list_release(&self->languages);
     language_table_free(self->settings.languages);
     free((void *)(uintptr_t)self->environment);
@@ -221,24 +211,20 @@ int32_t commandline_create(const code_executor_v1 *table, const commandline_laun
                            const code_executor_host *host, const char *config_json,
                            code_executor_instance **instance, code_executor_error *error)
 {
-    if (!instance) {
+    if (!instance)
         return error_set(error, CODE_EXECUTOR_INVALID, "instance is NULL");
-    }
     *instance = NULL;
     int32_t status = host ? check_host(host, error) : CODE_EXECUTOR_OK;
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     code_executor_instance *self = calloc(1, sizeof *self);
-    if (!self) {
+    if (!self)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for an instance");
-    }
     self->table = table;
     self->launcher = launcher;
     self->owner = getpid();
-    if (host) {
+    if (host)
         self->host = *host;
-    }
     status = build(self, config_json, error);
     if (status != CODE_EXECUTOR_OK) {
         free_instance(self);
@@ -250,13 +236,11 @@ int32_t commandline_create(const code_executor_v1 *table, const commandline_laun
 
 void commandline_destroy(code_executor_instance *self)
 {
-    if (!self || self->owner != getpid()) {
+    if (!self || self->owner != getpid())
         return;
-    }
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    if (lifecycle_stop(&self->life, &error) != CODE_EXECUTOR_OK) {
+    if (lifecycle_stop(&self->life, &error) != CODE_EXECUTOR_OK)
         log_line(self, CODE_EXECUTOR_LOG_ERROR, error.message);
-    }
     free_instance(self);
 }
 
@@ -266,9 +250,8 @@ void commandline_destroy(code_executor_instance *self)
 
 static int32_t check_instance(const code_executor_instance *self, code_executor_error *error)
 {
-    if (!self) {
+    if (!self)
         return error_set(error, CODE_EXECUTOR_INVALID, "instance is NULL");
-    }
     if (self->owner != getpid()) {
         return error_set(
             error, CODE_EXECUTOR_UNSUPPORTED,
@@ -287,13 +270,11 @@ static int32_t finish(int32_t status, code_executor_error *error)
 int32_t commandline_start(code_executor_instance *self, code_executor_error *error)
 {
     int32_t status = check_instance(self, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     ticket starting = {.id = 0, .canceller = session_canceller_new()};
-    if (!starting.canceller) {
+    if (!starting.canceller)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a start");
-    }
     place *up = NULL;
     status = lifecycle_enter(&self->life, &starting, error);
     if (status == CODE_EXECUTOR_OK) {
@@ -308,22 +289,19 @@ int32_t commandline_start(code_executor_instance *self, code_executor_error *err
 int32_t commandline_stop(code_executor_instance *self, code_executor_error *error)
 {
     int32_t status = check_instance(self, error);
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = lifecycle_stop(&self->life, error);
-    }
     return finish(status, error);
 }
 
 int32_t commandline_restart(code_executor_instance *self, code_executor_error *error)
 {
     int32_t status = check_instance(self, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     ticket restarting = {.id = 0, .canceller = session_canceller_new()};
-    if (!restarting.canceller) {
+    if (!restarting.canceller)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a restart");
-    }
     status = lifecycle_enter(&self->life, &restarting, error);
     if (status == CODE_EXECUTOR_OK) {
         status = lifecycle_restart(&self->life, &restarting, error);
@@ -353,9 +331,8 @@ static int32_t execute(code_executor_instance *self, const code_executor_request
 {
     place *up = NULL;
     int32_t status = lifecycle_bring_up(&self->life, executing, &up, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     run_place where = {.session = up->session, .work_dir = up->work_dir, .folder = up->folder};
     status = run_blocks(&self->settings, &where, request, executing->canceller, result, error);
     place_release(up);
@@ -365,21 +342,17 @@ static int32_t execute(code_executor_instance *self, const code_executor_request
 int32_t commandline_execute(code_executor_instance *self, const code_executor_request *request,
                             code_executor_result **result, code_executor_error *error)
 {
-    if (!result) {
+    if (!result)
         return error_set(error, CODE_EXECUTOR_INVALID, "result is NULL");
-    }
     *result = NULL;
     int32_t status = check_instance(self, error);
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = check_request(request, error);
-    }
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     ticket executing = {.id = request->execution_id, .canceller = session_canceller_new()};
-    if (!executing.canceller) {
+    if (!executing.canceller)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for an execution");
-    }
     status = lifecycle_enter(&self->life, &executing, error);
     if (status == CODE_EXECUTOR_OK) {
         status = execute(self, request, &executing, result, error);
@@ -433,25 +406,21 @@ static void describe_output_limit(const code_executor_instance *self, json_objec
 
 int32_t commandline_describe(code_executor_instance *self, char **json, code_executor_error *error)
 {
-    if (!json) {
+    if (!json)
         return error_set(error, CODE_EXECUTOR_INVALID, "json is NULL");
-    }
     *json = NULL;
     int32_t status = check_instance(self, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     const char *state;
     place *up = lifecycle_look(&self->life, &state);
     json_object *description =
         describe_common(self, state, up ? up->work_dir : self->life.work_dir);
     place_release(up);
-    if (description && self->launcher->describe) {
+    if (description && self->launcher->describe)
         self->launcher->describe(self->launcher_state, strcmp(state, "started") == 0, description);
-    }
-    if (description) {
+    if (description)
         describe_output_limit(self, description);
-    }
     const char *text =
         description ? json_object_to_json_string_ext(
                           description, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
@@ -493,9 +462,8 @@ static int32_t list_default_languages(code_executor_error *error)
 static int32_t list_instance_languages(code_executor_instance *self, code_executor_error *error)
 {
     int32_t status = check_instance(self, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     const char *state;
     place *up = lifecycle_look(&self->life, &state);
     session *asked = strcmp(state, "started") == 0 ? up->session : NULL;
@@ -512,9 +480,8 @@ static int32_t list_languages(code_executor_instance *self,
                               const code_executor_language *const **languages, size_t *count,
                               code_executor_error *error)
 {
-    if (!languages || !count) {
+    if (!languages || !count)
         return error_set(error, CODE_EXECUTOR_INVALID, "languages or count is NULL");
-    }
     int32_t status = self ? list_instance_languages(self, error) : list_default_languages(error);
     const language_list *list = self ? &self->languages : &default_languages;
     *languages = status == CODE_EXECUTOR_OK ? list->languages : NULL;
@@ -530,8 +497,7 @@ static const code_executor_languages_v1 languages_extension = {
 const void *commandline_get_extension(code_executor_instance *self, const char *id)
 {
     (void)self;
-    if (id && strcmp(id, CODE_EXECUTOR_EXTENSION_LANGUAGES) == 0) {
+    if (id && strcmp(id, CODE_EXECUTOR_EXTENSION_LANGUAGES) == 0)
         return &languages_extension;
-    }
     return NULL;
 }

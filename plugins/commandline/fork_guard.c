@@ -42,16 +42,13 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-    for (fork_guard_node *node = watched_first; node; node = node->next) {
+    for (fork_guard_node *node = watched_first; node; node = node->next)
         node->transport->operations->forget(node->transport);
-    }
     watched_first = NULL;
     for (size_t word = 0; word < known_words; word++) {
-        for (int bit = 0; known[word] != 0; bit++, known[word] >>= 1) {
-            if (known[word] & 1) {
+        for (int bit = 0; known[word] != 0; bit++, known[word] >>= 1)
+            if (known[word] & 1)
                 close((int)word * WORD_BITS + bit);
-            }
-        }
     }
     pthread_mutex_unlock(&guard_lock);
 }
@@ -82,13 +79,11 @@ void fork_guard_leave(void)
 
 static bool make_room(size_t words)
 {
-    if (words <= known_words) {
+    if (words <= known_words)
         return true;
-    }
     uint64_t *larger = realloc(known, words * sizeof *larger);
-    if (!larger) {
+    if (!larger)
         return false;
-    }
     memset(larger + known_words, 0, (words - known_words) * sizeof *larger);
     known = larger;
     known_words = words;
@@ -98,24 +93,21 @@ static bool make_room(size_t words)
 void fork_guard_add(int fd)
 {
     size_t word = (size_t)fd / WORD_BITS;
-    if (fd >= 0 && make_room(word + 1)) {
+    if (fd >= 0 && make_room(word + 1))
         known[word] |= UINT64_C(1) << (fd % WORD_BITS);
-    }
 }
 
 void fork_guard_remove(int fd)
 {
     size_t word = (size_t)fd / WORD_BITS;
-    if (fd >= 0 && word < known_words) {
+    if (fd >= 0 && word < known_words)
         known[word] &= ~(UINT64_C(1) << (fd % WORD_BITS));
-    }
 }
 
 void fork_guard_close(int fd)
 {
-    if (fd < 0) {
+    if (fd < 0)
         return;
-    }
     int saved = errno;
     fork_guard_enter();
     fork_guard_remove(fd);
@@ -173,9 +165,8 @@ void fork_guard_watch(fork_guard_node *node, transport *watched)
     node->transport = watched;
     node->previous = NULL;
     node->next = watched_first;
-    if (watched_first) {
+    if (watched_first)
         watched_first->previous = node;
-    }
     watched_first = node;
     fork_guard_leave();
 }
@@ -183,14 +174,12 @@ void fork_guard_watch(fork_guard_node *node, transport *watched)
 void fork_guard_unwatch(fork_guard_node *node)
 {
     fork_guard_enter();
-    if (node->previous) {
+    if (node->previous)
         node->previous->next = node->next;
-    } else if (watched_first == node) {
+    else if (watched_first == node)
         watched_first = node->next;
-    }
-    if (node->next) {
+    if (node->next)
         node->next->previous = node->previous;
-    }
     node->previous = NULL;
     node->next = NULL;
     fork_guard_leave();

@@ -77,25 +77,21 @@ struct start {
 /* A copy of FD (or of /dev/null) at ABOVE or higher, beyond those that are about to be replaced. */
 IN_CHILD static int copy_above(int fd, int above)
 {
-    if (fd < 0) {
+    if (fd < 0)
         fd = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
-    }
     return fd < 0 ? -1 : (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, above);
 }
 
 IN_CHILD static void close_from(unsigned int first)
 {
-    if (syscall(SYS_close_range, first, ~0u, 0u) == 0) {
+    if (syscall(SYS_close_range, first, ~0u, 0u) == 0)
         return;
-    }
     struct rlimit limit; /* before Linux 5.9 */
     unsigned int end = 1024 * 1024;
-    if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur < end) {
+    if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur < end)
         end = (unsigned int)limit.rlim_cur;
-    }
-    for (unsigned int fd = first; fd < end; fd++) {
+    for (unsigned int fd = first; fd < end; fd++)
         syscall(SYS_close, fd);
-    }
 }
 
 /* Any of the sources may be a number that is about to be replaced: all are copied out of the way before
@@ -109,19 +105,14 @@ IN_CHILD static bool place_descriptors(const struct start *start)
     copies[1] = copy_above(options->output, end);
     copies[2] = copy_above(start->error_output, end);
     copies[REPORT_FD] = copy_above(start->status_pipe[1], end);
-    for (int fd = REPORT_FD + 1; fd < end; fd++) {
+    for (int fd = REPORT_FD + 1; fd < end; fd++)
         copies[fd] = copy_above(options->files[fd - REPORT_FD - 1], end);
-    }
-    for (int fd = 0; fd < end; fd++) {
-        if (copies[fd] < 0) {
+    for (int fd = 0; fd < end; fd++)
+        if (copies[fd] < 0)
             return false;
-        }
-    }
-    for (int fd = 0; fd < end; fd++) {
-        if (syscall(SYS_dup3, copies[fd], fd, fd == REPORT_FD ? O_CLOEXEC : 0) < 0) {
+    for (int fd = 0; fd < end; fd++)
+        if (syscall(SYS_dup3, copies[fd], fd, fd == REPORT_FD ? O_CLOEXEC : 0) < 0)
             return false;
-        }
-    }
     close_from((unsigned int)end);
     return true;
 }
@@ -132,15 +123,12 @@ IN_CHILD static void reset_signals(void)
      * every architecture. */
     unsigned char action[128];
     unsigned char mask[KERNEL_MASK_BYTES];
-    for (size_t i = 0; i < sizeof action; i++) {
+    for (size_t i = 0; i < sizeof action; i++)
         action[i] = 0;
-    }
-    for (size_t i = 0; i < sizeof mask; i++) {
+    for (size_t i = 0; i < sizeof mask; i++)
         mask[i] = 0;
-    }
-    for (int number = 1; number < _NSIG; number++) {
+    for (int number = 1; number < _NSIG; number++)
         syscall(SYS_rt_sigaction, number, action, NULL, (size_t)KERNEL_MASK_BYTES);
-    }
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, NULL, (size_t)KERNEL_MASK_BYTES);
 }
 
@@ -156,12 +144,10 @@ IN_CHILD static int run_helper(void *argument)
     const struct start *start = argument;
     const helper_process_options *options = start->options;
     syscall(SYS_setsid);
-    if (options->folder && syscall(SYS_chdir, options->folder) != 0) {
+    if (options->folder && syscall(SYS_chdir, options->folder) != 0)
         return fail_in_helper(STAGE_FOLDER, start->status_pipe[1]);
-    }
-    if (!place_descriptors(start)) {
+    if (!place_descriptors(start))
         return fail_in_helper(STAGE_DESCRIPTORS, start->status_pipe[1]);
-    }
     reset_signals();
     syscall(SYS_execve, options->program, options->arguments, options->environment);
     return fail_in_helper(STAGE_EXEC, REPORT_FD);
@@ -178,9 +164,8 @@ IN_CHILD static void answer_host(int socket, struct report *report, int pidfd)
         struct cmsghdr header;
         unsigned char space[CMSG_SPACE(sizeof(int))];
     } control;
-    for (size_t i = 0; i < sizeof control.space; i++) {
+    for (size_t i = 0; i < sizeof control.space; i++)
         control.space[i] = 0;
-    }
     struct iovec part = {report, sizeof *report};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     if (pidfd >= 0) {
@@ -190,9 +175,8 @@ IN_CHILD static void answer_host(int socket, struct report *report, int pidfd)
         control.header.cmsg_type = SCM_RIGHTS;
         control.header.cmsg_len = CMSG_LEN(sizeof(int));
         unsigned char *at = CMSG_DATA(&control.header);
-        for (size_t i = 0; i < sizeof pidfd; i++) {
+        for (size_t i = 0; i < sizeof pidfd; i++)
             at[i] = (unsigned char)((unsigned int)pidfd >> (8 * i));
-        }
     }
     syscall(SYS_sendmsg, socket, &message, MSG_NOSIGNAL);
 }
@@ -209,13 +193,11 @@ IN_CHILD static int run_middleman(void *argument)
     int pidfd = -1;
     int helper = __clone(run_helper, start->helper_stack, CLONE_VM | CLONE_VFORK | CLONE_PIDFD,
                          start, &pidfd, NULL, NULL);
-    if (helper < 0) {
+    if (helper < 0)
         report.errnum = errno;
-    }
     syscall(SYS_close, start->status_pipe[1]);
-    if (syscall(SYS_read, start->status_pipe[0], &report, sizeof report) > 0 && helper > 0) {
+    if (syscall(SYS_read, start->status_pipe[0], &report, sizeof report) > 0 && helper > 0)
         syscall(SYS_wait4, helper, NULL, __WALL, NULL); /* exec failed: leave no corpse to PID 1 */
-    }
     answer_host(start->answer, &report, report.errnum == 0 ? pidfd : -1);
     return 0;
 }
@@ -305,9 +287,8 @@ static int32_t start_with(const helper_process_options *options, const int answe
     struct report report = {STAGE_CLONE, 0};
     int pidfd = -1;
     report.errnum = run_middleman_to_end(&start, stacks + STACK_SIZE);
-    if (report.errnum == 0 && !receive_answer(answer[0], &report, &pidfd)) {
+    if (report.errnum == 0 && !receive_answer(answer[0], &report, &pidfd))
         report = (struct report){STAGE_CLONE, EIO};
-    }
     munmap(stacks, 2 * STACK_SIZE);
     if (report.errnum != 0) {
         fork_guard_close(pidfd);
@@ -339,9 +320,8 @@ int32_t helper_process_start(const helper_process_options *options, helper_proce
     fork_guard_close(answer[0]);
     fork_guard_close(answer[1]);
     fork_guard_close(words[1]);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         fork_guard_close(words[0]);
-    }
     return status;
 }
 
@@ -357,20 +337,17 @@ static bool wait_for(int fd, short events, int timeout_ms)
             left = remaining > 0 ? (int)remaining : 0;
         }
         int count = poll(&ready, 1, left);
-        if (count > 0) {
+        if (count > 0)
             return true;
-        }
-        if (count == 0 || errno != EINTR) {
+        if (count == 0 || errno != EINTR)
             return false;
-        }
     }
 }
 
 bool helper_process_wait(const helper_process *process, int timeout_ms)
 {
-    if (process->pidfd < 0) {
+    if (process->pidfd < 0)
         return helper_process_wait_all(process, timeout_ms);
-    }
     return wait_for(process->pidfd, POLLIN, timeout_ms);
 }
 
@@ -383,12 +360,10 @@ bool helper_process_wait_all(const helper_process *process, int timeout_ms)
 void helper_process_kill(const helper_process *process)
 {
     enum { WHOLE_GROUP = 4 }; /* PIDFD_SIGNAL_PROCESS_GROUP, since Linux 6.9 */
-    if (process->pidfd < 0) {
+    if (process->pidfd < 0)
         return;
-    }
-    if (syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, WHOLE_GROUP) != 0) {
+    if (syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, WHOLE_GROUP) != 0)
         syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
-    }
 }
 
 const char *helper_process_words(const helper_process *process, char *buffer, size_t size)
@@ -404,17 +379,14 @@ const char *helper_process_words(const helper_process *process, char *buffer, si
         }
         count =
             process->words < 0 ? 0 : read(process->words, last + length, sizeof last - 1 - length);
-        if (count <= 0) {
+        if (count <= 0)
             break;
-        }
         length += (size_t)count;
     }
-    while (length > 0 && (last[length - 1] == '\n' || last[length - 1] == '\r')) {
+    while (length > 0 && (last[length - 1] == '\n' || last[length - 1] == '\r'))
         length--;
-    }
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 0; i < length; i++)
         last[i] = last[i] == '\0' ? '?' : last[i];
-    }
     last[length] = '\0';
     return text_shorten(last, buffer, size);
 }

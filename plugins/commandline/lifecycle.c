@@ -28,9 +28,8 @@ struct private_folder {
 int32_t lifecycle_init(lifecycle *self, code_executor_error *error)
 {
     self->cancel_fd = fork_guard_eventfd();
-    if (self->cancel_fd < 0) {
+    if (self->cancel_fd < 0)
         return error_set_errno(error, CODE_EXECUTOR_UNAVAILABLE, errno, "cannot make an eventfd");
-    }
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->changed, NULL);
     return CODE_EXECUTOR_OK;
@@ -51,9 +50,8 @@ void lifecycle_destroy(lifecycle *self)
 
 place *place_retain(place *retained)
 {
-    if (retained) {
+    if (retained)
         atomic_fetch_add_explicit(&retained->references, 1, memory_order_relaxed);
-    }
     return retained;
 }
 
@@ -74,9 +72,8 @@ void place_release(place *released)
 static ticket *find_ticket(lifecycle *self, uint64_t id)
 {
     ticket *found = self->tickets;
-    while (found && found->id != id) {
+    while (found && found->id != id)
         found = found->next;
-    }
     return found;
 }
 
@@ -87,9 +84,8 @@ int32_t lifecycle_enter(lifecycle *self, ticket *entered, code_executor_error *e
     if (!taken) {
         entered->previous = NULL;
         entered->next = self->tickets;
-        if (self->tickets) {
+        if (self->tickets)
             self->tickets->previous = entered;
-        }
         self->tickets = entered;
     }
     pthread_mutex_unlock(&self->lock);
@@ -102,17 +98,14 @@ int32_t lifecycle_enter(lifecycle *self, ticket *entered, code_executor_error *e
 void lifecycle_leave(lifecycle *self, ticket *left)
 {
     pthread_mutex_lock(&self->lock);
-    while (left->users > 0) {
+    while (left->users > 0)
         pthread_cond_wait(&self->changed, &self->lock);
-    }
-    if (left->previous) {
+    if (left->previous)
         left->previous->next = left->next;
-    } else {
+    else
         self->tickets = left->next;
-    }
-    if (left->next) {
+    if (left->next)
         left->next->previous = left->previous;
-    }
     pthread_mutex_unlock(&self->lock);
 }
 
@@ -122,9 +115,8 @@ static void cancel_ticket(lifecycle *self, ticket *cancelled)
 {
     cancelled->cancelled = true;
     cancelled->users++;
-    if (self->launching == cancelled) {
+    if (self->launching == cancelled)
         (void)!eventfd_write(self->cancel_fd, 1);
-    }
     place *reset = self->resetting == cancelled ? place_retain(self->place) : NULL;
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->lock);
@@ -132,9 +124,8 @@ static void cancel_ticket(lifecycle *self, ticket *cancelled)
         session_end(reset->session); /* the only way out of a reset */
         place_release(reset);
     }
-    if (cancelled->canceller) {
+    if (cancelled->canceller)
         session_cancel(cancelled->canceller);
-    }
     pthread_mutex_lock(&self->lock);
     cancelled->users--;
     pthread_cond_broadcast(&self->changed);
@@ -163,9 +154,8 @@ bool lifecycle_cancel(lifecycle *self, uint64_t id)
     } else {
         ticket *found = find_ticket(self, id);
         known = found != NULL;
-        if (found && !found->cancelled) {
+        if (found && !found->cancelled)
             cancel_ticket(self, found);
-        }
     }
     pthread_mutex_unlock(&self->lock);
     return known;
@@ -191,9 +181,8 @@ static int32_t make_work_dir(lifecycle *self, const char **work_dir, code_execut
         return workspace_make(self->work_dir, error);
     }
     struct private_folder *folder = calloc(1, sizeof *folder);
-    if (!folder) {
+    if (!folder)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a private workspace");
-    }
     int32_t status = private_folder_make(&folder->path, error);
     if (status != CODE_EXECUTOR_OK) {
         free(folder);
@@ -253,9 +242,8 @@ static void undo_launch(lifecycle *self, const char *work_dir, bool lost)
 static int32_t prepare(lifecycle *self, const launch_context *context, place *fresh,
                        code_executor_error *error)
 {
-    if (!self->launcher->prepare) {
+    if (!self->launcher->prepare)
         return CODE_EXECUTOR_OK;
-    }
     int32_t status = self->launcher->prepare(self->launcher_state, context, fresh->session,
                                              fresh->folder, self->launching->canceller, error);
     if (status != CODE_EXECUTOR_OK) {
@@ -270,16 +258,14 @@ static int32_t prepare(lifecycle *self, const launch_context *context, place *fr
 static int32_t launch(lifecycle *self, place *fresh, code_executor_error *error)
 {
     int32_t status = make_work_dir(self, &fresh->work_dir, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     launch_context context = context_of(self, fresh->work_dir, self->cancel_fd);
     launched made = {0};
     status = self->launcher->launch(self->launcher_state, &context, &made, error);
     fresh->folder = made.folder;
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     fresh->binds_work_dir = made.binds_work_dir;
     note_identity(fresh);
     status =
@@ -315,13 +301,11 @@ static void replace_old(lifecycle *self, place *old)
 
 static int32_t replace(lifecycle *self, place *old, place **fresh, code_executor_error *error)
 {
-    if (old) {
+    if (old)
         replace_old(self, old);
-    }
     place *made = calloc(1, sizeof *made);
-    if (!made) {
+    if (!made)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for an environment");
-    }
     atomic_init(&made->references, 1);
     int32_t status = launch(self, made, error);
     if (status == CODE_EXECUTOR_OK) {
@@ -397,9 +381,8 @@ static int32_t await_transition(lifecycle *self, const ticket *waiting, code_exe
     uint64_t failures = self->failures;
     pthread_cond_wait(&self->changed, &self->lock);
     if (self->failures != failures && !waiting->cancelled &&
-        self->failure.status != CODE_EXECUTOR_CANCELLED) {
+        self->failure.status != CODE_EXECUTOR_CANCELLED)
         return error_set(error, self->failure.status, "%s", self->failure.message);
-    }
     return CODE_EXECUTOR_OK;
 }
 
@@ -424,9 +407,8 @@ static int32_t step_up(lifecycle *self, ticket *owner, bool *done, code_executor
     bool changed =
         self->place != current || self->state == LIFE_STARTING || self->state == LIFE_STOPPING;
     place_release(current);
-    if (changed) {
+    if (changed)
         return CODE_EXECUTOR_OK;
-    }
     self->state = LIFE_STARTING;
     *done = true;
     return launch_now(self, owner, error);
@@ -438,15 +420,12 @@ int32_t lifecycle_bring_up(lifecycle *self, ticket *owner, place **up, code_exec
     bool done = false;
     int32_t status = CODE_EXECUTOR_OK;
     pthread_mutex_lock(&self->lock);
-    while (!done) {
+    while (!done)
         status = step_up(self, owner, &done, error);
-    }
-    if (status == CODE_EXECUTOR_OK && owner->cancelled) {
+    if (status == CODE_EXECUTOR_OK && owner->cancelled)
         status = cancelled_before_begin(error);
-    }
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         *up = place_retain(self->place);
-    }
     pthread_mutex_unlock(&self->lock);
     return status;
 }
@@ -491,9 +470,8 @@ int32_t lifecycle_restart(lifecycle *self, ticket *owner, code_executor_error *e
     pthread_mutex_lock(&self->lock);
     cancel_all(self, true);
     while (!owner->cancelled && (self->stops_waiting > 0 || self->state == LIFE_STARTING ||
-                                 self->state == LIFE_STOPPING)) {
+                                 self->state == LIFE_STOPPING))
         pthread_cond_wait(&self->changed, &self->lock);
-    }
     if (owner->cancelled) {
         status = cancelled_before_begin(error);
     } else {
@@ -518,12 +496,10 @@ int32_t lifecycle_stop(lifecycle *self, code_executor_error *error)
     pthread_mutex_lock(&self->lock);
     self->stops_waiting++;
     cancel_all(self, false);
-    while (self->state == LIFE_STARTING || self->state == LIFE_STOPPING) {
+    while (self->state == LIFE_STARTING || self->state == LIFE_STOPPING)
         pthread_cond_wait(&self->changed, &self->lock);
-    }
-    if (self->state == LIFE_STARTED) {
+    if (self->state == LIFE_STARTED)
         status = stop_now(self, error);
-    }
     self->stops_waiting--;
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->lock);
@@ -536,10 +512,9 @@ place *lifecycle_look(lifecycle *self, const char **state)
     enum life_state now = self->state;
     place *current = now == LIFE_STARTED ? place_retain(self->place) : NULL;
     pthread_mutex_unlock(&self->lock);
-    if (now == LIFE_STARTED) {
+    if (now == LIFE_STARTED)
         *state = session_alive(current->session) ? "started" : "lost";
-    } else {
+    else
         *state = now == LIFE_STARTING ? "starting" : "stopped";
-    }
     return current;
 }

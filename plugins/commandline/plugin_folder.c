@@ -18,16 +18,13 @@ __attribute__((constructor)) static void find_folder(void)
 {
     Dl_info info;
     char *file = NULL;
-    if (dladdr((const void *)(uintptr_t)&find_folder, &info) != 0 && info.dli_fname) {
+    if (dladdr((const void *)(uintptr_t)&find_folder, &info) != 0 && info.dli_fname)
         file = realpath(info.dli_fname, NULL);
-    }
-    if (!file) { /* of a program that was found in PATH the loader knows only the name */
+    if (!file) /* of a program that was found in PATH the loader knows only the name */
         file = realpath("/proc/self/exe", NULL);
-    }
     char *slash = file ? strrchr(file, '/') : NULL;
-    if (slash) {
+    if (slash)
         *slash = '\0';
-    }
     folder = file;
 }
 

@@ -22,17 +22,15 @@
 int32_t private_folder_make(char **path, code_executor_error *error)
 {
     const char *parent = getenv("TMPDIR");
-    if (!parent || parent[0] != '/') {
+    if (!parent || parent[0] != '/')
         parent = "/tmp";
-    }
     *path = NULL;
     char *made;
     char *resolved = realpath(parent, NULL); /* no link is followed on the way to a workspace */
     int length = asprintf(&made, "%s/code_executor-XXXXXX", resolved ? resolved : parent);
     free(resolved);
-    if (length < 0) {
+    if (length < 0)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a path");
-    }
     if (!mkdtemp(made)) {
         int32_t status = error_set_errno(
             error, errno == EACCES || errno == EROFS ? CODE_EXECUTOR_DENIED : CODE_EXECUTOR_IO,
@@ -50,18 +48,15 @@ static bool for_each_entry(int fd, bool (*visit)(int folder, const char *name, v
 {
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
     if (!folder) {
-        if (fd >= 0) {
+        if (fd >= 0)
             close(fd);
-        }
         return false;
     }
     bool fine = true;
     struct dirent *entry;
-    while ((entry = readdir(folder))) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+    while ((entry = readdir(folder)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             fine = visit(dirfd(folder), entry->d_name, context) && fine;
-        }
-    }
     closedir(folder);
     return fine;
 }
@@ -84,9 +79,8 @@ static int open_folder(int parent, const char *name)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int fd = openat(parent, name, flags);
-    if (fd < 0 && errno == EACCES && open_up(parent, name)) {
+    if (fd < 0 && errno == EACCES && open_up(parent, name))
         fd = openat(parent, name, flags);
-    }
     return fd;
 }
 
@@ -106,9 +100,8 @@ static bool move_to_top(int folder, const char *name, struct removal *removal)
 static bool remove_or_move(int folder, const char *name, void *context)
 {
     struct removal *removal = context;
-    if (unlinkat(folder, name, 0) == 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0) {
+    if (unlinkat(folder, name, 0) == 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0)
         return true;
-    }
     /* A folder that may not be written to cannot be moved either. */
     return move_to_top(folder, name, removal) ||
            (open_up(folder, name) && move_to_top(folder, name, removal));
@@ -116,13 +109,11 @@ static bool remove_or_move(int folder, const char *name, void *context)
 
 static bool remove_from_top(int top, const char *name, void *context)
 {
-    if (unlinkat(top, name, 0) == 0 || unlinkat(top, name, AT_REMOVEDIR) == 0) {
+    if (unlinkat(top, name, 0) == 0 || unlinkat(top, name, AT_REMOVEDIR) == 0)
         return true;
-    }
     int fd = open_folder(top, name);
-    if (fd >= 0) {
+    if (fd >= 0)
         (void)fchmod(fd, 0700); /* it may be readable and not writable */
-    }
     return for_each_entry(fd, remove_or_move, context) && unlinkat(top, name, AT_REMOVEDIR) == 0;
 }
 

@@ -42,13 +42,11 @@ int32_t check_host(const code_executor_host *host, code_executor_error *error)
 static int32_t check_block(const code_executor_block *block, size_t index,
                            code_executor_error *error)
 {
-    if (!block) {
+    if (!block)
         return error_set(error, CODE_EXECUTOR_INVALID, "block %zu is NULL", index);
-    }
     int32_t status = check_structure(block, sizeof *block, "code_executor_block", error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return error_prefix(error, status, "block %zu: ", index);
-    }
     if (!block->language || (!block->code && block->code_length > 0)) {
         return error_set(error, CODE_EXECUTOR_INVALID, "block %zu has no %s", index,
                          block->language ? "code" : "language");
@@ -58,24 +56,20 @@ static int32_t check_block(const code_executor_block *block, size_t index,
 
 static int32_t check_blocks(const code_executor_request *request, code_executor_error *error)
 {
-    if (request->block_count == 0) {
+    if (request->block_count == 0)
         return error_set(error, CODE_EXECUTOR_INVALID, "No code blocks to execute.");
-    }
-    if (!request->blocks) {
+    if (!request->blocks)
         return error_set(error, CODE_EXECUTOR_INVALID, "blocks is NULL");
-    }
     int32_t status = CODE_EXECUTOR_OK;
-    for (size_t i = 0; status == CODE_EXECUTOR_OK && i < request->block_count; i++) {
+    for (size_t i = 0; status == CODE_EXECUTOR_OK && i < request->block_count; i++)
         status = check_block(request->blocks[i], i, error);
-    }
     return status;
 }
 
 static int32_t check_environment(const code_executor_request *request, code_executor_error *error)
 {
-    if (request->environment_count > 0 && !request->environment) {
+    if (request->environment_count > 0 && !request->environment)
         return error_set(error, CODE_EXECUTOR_INVALID, "environment is NULL");
-    }
     for (size_t i = 0; i < request->environment_count; i++) {
         const char *assignment = request->environment[i];
         const char *equals = assignment ? strchr(assignment, '=') : NULL;
@@ -89,19 +83,15 @@ static int32_t check_environment(const code_executor_request *request, code_exec
 
 int32_t check_request(const code_executor_request *request, code_executor_error *error)
 {
-    if (!request) {
+    if (!request)
         return error_set(error, CODE_EXECUTOR_INVALID, "request is NULL");
-    }
     int32_t status = check_structure(request, sizeof *request, "code_executor_request", error);
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = check_blocks(request, error);
-    }
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         status = check_environment(request, error);
-    }
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     /* Written so that NaN fails too. */
     if (request->timeout != 0 && !(request->timeout >= 1)) {
         return error_set(error, CODE_EXECUTOR_INVALID,
@@ -111,8 +101,7 @@ int32_t check_request(const code_executor_request *request, code_executor_error 
         return error_set(error, CODE_EXECUTOR_INVALID,
                          "execution_id is 0, which names no execution");
     }
-    if (!request->stdin_bytes && request->stdin_length > 0) {
+    if (!request->stdin_bytes && request->stdin_length > 0)
         return error_set(error, CODE_EXECUTOR_INVALID, "stdin_bytes is NULL");
-    }
     return CODE_EXECUTOR_OK;
 }

@@ -47,9 +47,8 @@ static struct call **bucket_of(session *self, uint32_t number)
 static struct call *find_call(session *self, uint32_t number)
 {
     struct call *call = *bucket_of(self, number);
-    while (call && call->number != number) {
+    while (call && call->number != number)
         call = call->next;
-    }
     return call;
 }
 
@@ -68,26 +67,22 @@ void call_file(session *self, struct call *call)
 
 void call_unfile(session *self, struct call *call)
 {
-    if (!call->filed) {
+    if (!call->filed)
         return;
-    }
     struct call **at = bucket_of(self, call->number);
-    while (*at != call) {
+    while (*at != call)
         at = &(*at)->next;
-    }
     *at = call->next;
     call->filed = false;
-    if (self->call_count-- >= EXECUTIONS_MAX) {
+    if (self->call_count-- >= EXECUTIONS_MAX)
         pthread_cond_broadcast(&self->connection.changed);
-    }
 }
 
 void call_notify(struct call *call)
 {
     call->has_news = true;
-    if (call->asleep) {
+    if (call->asleep)
         pthread_cond_signal(&call->news);
-    }
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -114,9 +109,8 @@ static int32_t take_greeting(session *self, struct payload_reader *reader,
     read_u32(reader); /* pid */
     read_u32(reader); /* uid */
     read_string(reader, &length);
-    if (reader->failed || reader->left != 0) {
+    if (reader->failed || reader->left != 0)
         return error_set(error, CODE_EXECUTOR_PROTOCOL, "the runner's greeting is cut short");
-    }
     self->greeted = true;
     return CODE_EXECUTOR_OK;
 }
@@ -125,9 +119,8 @@ static int32_t take_last_words(const struct payload_reader *reader, code_executo
 {
     char said[512];
     size_t length = reader->left < sizeof said - 1 ? reader->left : sizeof said - 1;
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 0; i < length; i++)
         said[i] = reader->at[i] ? (char)reader->at[i] : '?';
-    }
     said[length] = '\0';
     char shown[512];
     return error_set(error, CODE_EXECUTOR_PROTOCOL, "the runner ended the connection: %s",
@@ -139,12 +132,10 @@ static int32_t take_frame(void *owner, struct frame_header header, const unsigne
 {
     session *self = owner;
     struct payload_reader reader = {payload, header.length, 0};
-    if (header.type == FRAME_ERROR) {
+    if (header.type == FRAME_ERROR)
         return take_last_words(&reader, error);
-    }
-    if (header.type == FRAME_HELLO) {
+    if (header.type == FRAME_HELLO)
         return take_greeting(self, &reader, error);
-    }
     struct call *call =
         header.type == FRAME_RESET_DONE ? self->reset : find_call(self, header.execution);
     if (!self->greeted || !call) {
@@ -172,14 +163,12 @@ static bool is_settled(const session *self, const struct call *call)
 /* The time has passed, and what has arrived meanwhile does not settle it. */
 static bool is_late(session *self, struct call *call)
 {
-    if (call->deadline < 0 || connection_now() < call->deadline) {
+    if (call->deadline < 0 || connection_now() < call->deadline)
         return false;
-    }
     while (!is_settled(self, call) && connection_receive(&self->connection, take_frame, self)) {
     }
-    if (is_settled(self, call)) {
+    if (is_settled(self, call))
         return false;
-    }
     connection_fail(&self->connection, CODE_EXECUTOR_TIMED_OUT,
                     call->kind == CALL_RUN
                         ? "the runner did not end a command long after its time was up; is its "
@@ -195,9 +184,8 @@ static int wait_timeout(const session *self, int64_t deadline)
         left = deadline - connection_now();
         left = left < 0 ? 0 : left > 60000 ? 60000 : left + 1;
     }
-    if (buffer_length(&self->connection.output) > 0 && (left < 0 || left > RETRY_MS)) {
+    if (buffer_length(&self->connection.output) > 0 && (left < 0 || left > RETRY_MS))
         left = RETRY_MS;
-    }
     return (int)left;
 }
 
@@ -206,13 +194,11 @@ static void read_until_settled(session *self, struct call *call)
     connection *link = &self->connection;
     self->reading = true;
     while (!is_settled(self, call)) {
-        if (connection_receive(link, take_frame, self)) {
+        if (connection_receive(link, take_frame, self))
             continue;
-        }
         connection_flush(link);
-        if (is_settled(self, call) || connection_stalled(link) || is_late(self, call)) {
+        if (is_settled(self, call) || connection_stalled(link) || is_late(self, call))
             continue;
-        }
         connection_wait(link, READING, -1, wait_timeout(self, call->deadline));
     }
     self->reading = false;
@@ -222,37 +208,31 @@ static void sleep_until_called(session *self, struct call *call)
 {
     call->previous_sleeper = NULL;
     call->next_sleeper = self->sleepers;
-    if (self->sleepers) {
+    if (self->sleepers)
         self->sleepers->previous_sleeper = call;
-    }
     self->sleepers = call;
     call->asleep = true;
     connection_sleep(&self->connection, &call->news, call->deadline);
     call->asleep = false;
-    if (call->previous_sleeper) {
+    if (call->previous_sleeper)
         call->previous_sleeper->next_sleeper = call->next_sleeper;
-    } else {
+    else
         self->sleepers = call->next_sleeper;
-    }
-    if (call->next_sleeper) {
+    if (call->next_sleeper)
         call->next_sleeper->previous_sleeper = call->previous_sleeper;
-    }
 }
 
 void call_await(session *self, struct call *call)
 {
-    while (!is_settled(self, call) && !is_late(self, call)) {
-        if (!self->reading) {
+    while (!is_settled(self, call) && !is_late(self, call))
+        if (!self->reading)
             read_until_settled(self, call);
-        } else {
+        else
             sleep_until_called(self, call);
-        }
-    }
     /* Whoever leaves makes sure that somebody reads, as long as somebody waits. When all is over,
      * each wakes the next. */
-    if (self->sleepers && (!self->reading || is_over(self))) {
+    if (self->sleepers && (!self->reading || is_over(self)))
         pthread_cond_signal(&self->sleepers->news);
-    }
 }
 
 static bool is_stopped(const session *self, const bool *stop)
@@ -262,18 +242,16 @@ static bool is_stopped(const session *self, const bool *stop)
 
 void session_await_turn(session *self, const bool *stop)
 {
-    while (!is_stopped(self, stop) && (self->call_count >= EXECUTIONS_MAX || self->reset)) {
+    while (!is_stopped(self, stop) && (self->call_count >= EXECUTIONS_MAX || self->reset))
         connection_sleep(&self->connection, &self->connection.changed, -1);
-    }
 }
 
 /* One round of waiting for the transport to take more. */
 static void wait_to_send(session *self, int timeout_ms)
 {
     connection *link = &self->connection;
-    if (connection_stalled(link)) {
+    if (connection_stalled(link))
         return;
-    }
     if (link->waiting[WRITING]) {
         connection_sleep(link, &link->changed, connection_now() + timeout_ms);
         return;
@@ -286,9 +264,8 @@ static void wait_to_send(session *self, int timeout_ms)
 void session_await_room(session *self, const bool *stop)
 {
     connection_flush(&self->connection);
-    while (!is_stopped(self, stop) && !connection_has_room(&self->connection)) {
+    while (!is_stopped(self, stop) && !connection_has_room(&self->connection))
         wait_to_send(self, PUSH_MS);
-    }
 }
 
 void session_push(session *self, const bool *stop)
@@ -296,17 +273,15 @@ void session_push(session *self, const bool *stop)
     int64_t until = connection_now() + PUSH_MS;
     connection_flush(&self->connection);
     while (!is_stopped(self, stop) && buffer_length(&self->connection.output) > 0 &&
-           connection_now() < until) {
+           connection_now() < until)
         wait_to_send(self, RETRY_MS);
-    }
 }
 
 int32_t session_over_error(session *self, code_executor_error *error)
 {
     const connection *link = &self->connection;
-    if (link->state == CONNECTION_FAILED) {
+    if (link->state == CONNECTION_FAILED)
         return error_set(error, link->error.status, "%s", link->error.message);
-    }
     return error_set(error, CODE_EXECUTOR_CANCELLED, "the executor was stopped");
 }
 
@@ -333,16 +308,13 @@ static int32_t shake_hands(session *self, bool keep_ptrace, int cancel_fd,
     connection_flush(link);
     int64_t deadline = connection_now() + HELLO_DEADLINE_SECONDS * 1000;
     while (!self->greeted && !is_over(self)) {
-        if (connection_receive(link, take_frame, self)) {
+        if (connection_receive(link, take_frame, self))
             continue;
-        }
         connection_flush(link);
-        if (is_over(self)) {
+        if (is_over(self))
             break;
-        }
-        if (is_readable(cancel_fd)) {
+        if (is_readable(cancel_fd))
             return error_set(error, CODE_EXECUTOR_CANCELLED, "cancelled while the runner started");
-        }
         if (connection_now() >= deadline) {
             return error_set(error, CODE_EXECUTOR_TIMED_OUT,
                              "the runner did not answer within %d seconds", HELLO_DEADLINE_SECONDS);
@@ -386,9 +358,8 @@ session *session_retain(session *self)
 
 void session_release(session *self)
 {
-    if (!self || atomic_fetch_sub_explicit(&self->references, 1, memory_order_acq_rel) != 1) {
+    if (!self || atomic_fetch_sub_explicit(&self->references, 1, memory_order_acq_rel) != 1)
         return;
-    }
     session_end(self);
     connection_destroy(&self->connection);
     free(self);
@@ -397,9 +368,8 @@ void session_release(session *self)
 void session_end(session *self)
 {
     pthread_mutex_lock(&self->connection.lock);
-    if (self->sleepers) {
+    if (self->sleepers)
         pthread_cond_signal(&self->sleepers->news); /* each wakes the next, see call_await */
-    }
     connection_end(&self->connection);
     pthread_mutex_unlock(&self->connection.lock);
 }

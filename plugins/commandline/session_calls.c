@@ -48,23 +48,19 @@ static int32_t take_lookup(session *self, struct call *call, struct frame_header
                            struct payload_reader *reader, code_executor_error *error)
 {
     struct lookup *lookup = (struct lookup *)(void *)call;
-    if (header.type != FRAME_LOOKUP_DONE || read_u32(reader) != lookup->count) {
+    if (header.type != FRAME_LOOKUP_DONE || read_u32(reader) != lookup->count)
         return no_answer(error);
-    }
     for (size_t i = 0; i < lookup->count; i++) {
         uint32_t length;
         const char *path = read_string(reader, &length);
-        if (reader->failed || (length > 0 && path[0] != '/')) {
+        if (reader->failed || (length > 0 && path[0] != '/'))
             return no_answer(error);
-        }
         lookup->paths[i] = length > 0 ? strndup(path, length) : NULL;
-        if (length > 0 && !lookup->paths[i]) {
+        if (length > 0 && !lookup->paths[i])
             return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for the names of programs");
-        }
     }
-    if (reader->left != 0) {
+    if (reader->left != 0)
         return no_answer(error);
-    }
     finish_call(self, call);
     return CODE_EXECUTOR_OK;
 }
@@ -92,9 +88,8 @@ int32_t session_lookup(session *self, const char *const *programs, size_t count,
     memset(paths, 0, count * sizeof *paths);
     buffer payload = {0};
     buffer_append_u32(&payload, (uint32_t)count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         buffer_append_string(&payload, programs[i]);
-    }
     struct lookup lookup = {.paths = paths, .count = count};
     int32_t status;
     if (count > LOOKUP_MAX || buffer_length(&payload) > FRAME_PAYLOAD_MAX) {
@@ -133,9 +128,8 @@ static int32_t take_write(session *self, struct call *call, struct frame_header 
 {
     struct write_call *write = (struct write_call *)(void *)call;
     write->errnum = read_u32(reader);
-    if (header.type != FRAME_WRITE_DONE || !write->sent || reader->failed || reader->left != 0) {
+    if (header.type != FRAME_WRITE_DONE || !write->sent || reader->failed || reader->left != 0)
         return no_answer(error);
-    }
     finish_call(self, call);
     return CODE_EXECUTOR_OK;
 }
@@ -175,17 +169,15 @@ static int32_t write_file(session *self, struct write_call *write, const buffer 
 {
     connection *link = &self->connection;
     session_await_turn(self, NULL);
-    while (link->state == CONNECTION_OPEN && self->write_count == WRITES_MAX) {
+    while (link->state == CONNECTION_OPEN && self->write_count == WRITES_MAX)
         connection_sleep(link, &link->changed, -1);
-    }
     self->write_count++;
     call_file(self, &write->call);
     send_file(self, write, head, bytes, length);
     int32_t status = await_answer(self, &write->call, error);
     call_unfile(self, &write->call);
-    if (self->write_count-- == WRITES_MAX) {
+    if (self->write_count-- == WRITES_MAX)
         pthread_cond_broadcast(&link->changed);
-    }
     return status;
 }
 
@@ -224,9 +216,8 @@ int32_t session_write_file(session *self, const char *path, uint32_t mode, const
 static int32_t take_reset(session *self, struct call *call, struct frame_header header,
                           struct payload_reader *reader, code_executor_error *error)
 {
-    if (header.type != FRAME_RESET_DONE || reader->left != 0) {
+    if (header.type != FRAME_RESET_DONE || reader->left != 0)
         return no_answer(error);
-    }
     self->reset = NULL;
     finish_call(self, call);
     pthread_cond_broadcast(&self->connection.changed);
@@ -236,12 +227,10 @@ static int32_t take_reset(session *self, struct call *call, struct frame_header 
 static int32_t reset(session *self, struct call *call, code_executor_error *error)
 {
     connection *link = &self->connection;
-    while (self->reset && link->state == CONNECTION_OPEN) {
+    while (self->reset && link->state == CONNECTION_OPEN)
         connection_sleep(link, &link->changed, -1);
-    }
-    if (link->state != CONNECTION_OPEN) {
+    if (link->state != CONNECTION_OPEN)
         return session_over_error(self, error);
-    }
     self->reset = call;
     call->deadline = connection_now() + SESSION_ANSWER_MS;
     session_mark_runs_cancelled(self);
@@ -255,9 +244,8 @@ static int32_t reset(session *self, struct call *call, code_executor_error *erro
 int32_t session_reset(session *self, code_executor_error *error)
 {
     struct call call;
-    if (!call_prepare(&call, CALL_RESET, -1)) {
+    if (!call_prepare(&call, CALL_RESET, -1))
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a restart");
-    }
     call.take = take_reset;
     pthread_mutex_lock(&self->connection.lock);
     int32_t status = reset(self, &call, error);

@@ -87,9 +87,8 @@ static int32_t take_output(struct run *run, struct frame_header header, const un
     run->credit -= header.length;
     add_piece(run, header.detail, header.length);
     buffer_append(&run->queue, bytes, header.length);
-    if (run->queue.failed) {
+    if (run->queue.failed)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a command's output");
-    }
     return CODE_EXECUTOR_OK;
 }
 
@@ -158,9 +157,8 @@ static int32_t take_run_frame(session *self, struct call *call, struct frame_hea
                            "the runner sent a frame of type %u where it must not",
                            (unsigned int)header.type);
     }
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         call_notify(call);
-    }
     return status;
 }
 
@@ -172,9 +170,8 @@ static void send_number(session *self, uint16_t type, uint32_t number, const uin
                         uint32_t count)
 {
     unsigned char payload[8];
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++)
         put_u32(payload + 4 * i, values[i]);
-    }
     connection_put(&self->connection, (struct frame_header){4 * count, type, 0, number}, payload);
     connection_flush(&self->connection);
 }
@@ -182,9 +179,8 @@ static void send_number(session *self, uint16_t type, uint32_t number, const uin
 /* Lock held. */
 static void cancel_run(session *self, struct run *run, bool tell)
 {
-    if (run->cancelled || run->call.done) {
+    if (run->cancelled || run->call.done)
         return;
-    }
     run->cancelled = true;
     if (tell) {
         /* Also before SPAWN: the runner forgets the standard input that it was sent. */
@@ -214,9 +210,8 @@ void session_mark_runs_cancelled(session *self)
 session_canceller *session_canceller_new(void)
 {
     session_canceller *self = calloc(1, sizeof *self);
-    if (self) {
+    if (self)
         pthread_mutex_init(&self->lock, NULL);
-    }
     return self;
 }
 
@@ -252,9 +247,8 @@ bool session_cancelled(const session_canceller *canceller)
 /* Ties the run to its canceller, or with RUN NULL unties it. False: it is cancelled already. */
 static bool tie(session_canceller *canceller, session *self, struct run *run)
 {
-    if (!canceller) {
+    if (!canceller)
         return true;
-    }
     pthread_mutex_lock(&canceller->lock);
     bool may_run = !canceller->cancelled;
     canceller->session = self;
@@ -270,17 +264,15 @@ static bool tie(session_canceller *canceller, session *self, struct run *run)
 static void append_strings(buffer *payload, const char *const *strings, size_t count)
 {
     buffer_append_u32(payload, (uint32_t)count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         buffer_append_string(payload, strings[i]);
-    }
 }
 
 static size_t count_strings(const char *const *strings)
 {
     size_t count = 0;
-    while (strings[count]) {
+    while (strings[count])
         count++;
-    }
     return count;
 }
 
@@ -307,12 +299,10 @@ static int32_t compose(const session_command *command, buffer *payload, code_exe
     append_strings(payload, command->environment_defaults, command->environment_default_count);
     append_strings(payload, command->environment, command->environment_count);
     buffer_append_u32(payload, (uint32_t)command->candidate_count);
-    for (size_t i = 0; i < command->candidate_count; i++) {
+    for (size_t i = 0; i < command->candidate_count; i++)
         append_strings(payload, command->candidates[i], count_strings(command->candidates[i]));
-    }
-    if (payload->failed) {
+    if (payload->failed)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a command");
-    }
     if (buffer_length(payload) > FRAME_PAYLOAD_MAX) {
         return error_set(error, CODE_EXECUTOR_INVALID,
                          "a command and its environment take %zu bytes, at most %u are possible",
@@ -337,21 +327,18 @@ static void send_command(session *self, struct run *run, const buffer *payload)
     size_t sent = 0;
     while (sent < command->stdin_length) {
         session_await_room(self, &run->cancelled);
-        if (run->cancelled || link->state != CONNECTION_OPEN) {
+        if (run->cancelled || link->state != CONNECTION_OPEN)
             return;
-        }
         size_t left = command->stdin_length - sent;
         uint32_t length = left < STDIN_CHUNK ? (uint32_t)left : STDIN_CHUNK;
         connection_put(link, (struct frame_header){length, FRAME_STDIN, 0, number},
                        command->stdin_bytes + sent);
         sent += length;
     }
-    if (!connection_has_room(link)) {
+    if (!connection_has_room(link))
         session_await_room(self, &run->cancelled);
-    }
-    if (run->cancelled || link->state != CONNECTION_OPEN) {
+    if (run->cancelled || link->state != CONNECTION_OPEN)
         return;
-    }
     run->spawned = true;
     run->credit = WINDOW;
     run->call.deadline = deadline_of(command);
@@ -372,9 +359,8 @@ static bool hand_over(const session_command *command, const buffer *batch, uint3
         memcpy(&piece, at, sizeof piece);
         at += sizeof piece;
         if (command->on_output && !command->on_output(command->user_data, (int32_t)piece.stream,
-                                                      (const char *)at, piece.length)) {
+                                                      (const char *)at, piece.length))
             go_on = false;
-        }
         *consumed += piece.length;
         at += piece.length;
         left -= sizeof piece + piece.length;
@@ -386,9 +372,8 @@ static bool hand_over(const session_command *command, const buffer *batch, uint3
 static void deliver(session *self, struct run *run)
 {
     run->call.has_news = false;
-    if (buffer_length(&run->queue) == 0) {
+    if (buffer_length(&run->queue) == 0)
         return;
-    }
     buffer batch = run->queue;
     run->queue = run->spare;
     pthread_mutex_unlock(&self->connection.lock);
@@ -398,9 +383,8 @@ static void deliver(session *self, struct run *run)
     pthread_mutex_lock(&self->connection.lock);
     buffer_clear(&batch);
     run->spare = batch;
-    if (run->call.deadline >= 0) {
+    if (run->call.deadline >= 0)
         run->call.deadline += taken; /* the runner waited for us */
-    }
     if (!go_on) {
         cancel_run(self, run, true);
         run->cancelled = true; /* even when the end has come already */
@@ -428,9 +412,8 @@ static int32_t run_to_its_end(session *self, struct run *run, const buffer *payl
     }
     deliver(self, run);
     call_unfile(self, &run->call);
-    if (!run->call.done && link->state == CONNECTION_FAILED) {
+    if (!run->call.done && link->state == CONNECTION_FAILED)
         return session_over_error(self, error);
-    }
     if (!run->call.done || run->cancelled) {
         run->exit.how = EXIT_CANCELLED;
         run->exit.exit_code = 0;
@@ -446,9 +429,8 @@ int32_t session_run(session *self, const session_command *command, session_cance
     buffer payload = {0};
     struct run run = {.command = command, .exit = {.candidate = CANDIDATE_NONE}};
     int32_t status = compose(command, &payload, error);
-    if (status == CODE_EXECUTOR_OK && !call_prepare(&run.call, CALL_RUN, -1)) {
+    if (status == CODE_EXECUTOR_OK && !call_prepare(&run.call, CALL_RUN, -1))
         status = error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a command");
-    }
     if (status != CODE_EXECUTOR_OK) {
         buffer_free(&payload);
         return status;

@@ -35,18 +35,16 @@ static bool is_temporary(int errnum)
 static ssize_t socket_send(transport *self, const void *bytes, size_t length)
 {
     ssize_t count = send(of(self)->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (count >= 0) {
+    if (count >= 0)
         return count;
-    }
     return is_temporary(errno) ? TRANSPORT_AGAIN : TRANSPORT_END;
 }
 
 static ssize_t socket_receive(transport *self, void *buffer, size_t size)
 {
     ssize_t count = recv(of(self)->fd, buffer, size, MSG_DONTWAIT);
-    if (count > 0) {
+    if (count > 0)
         return count;
-    }
     return count < 0 && is_temporary(errno) ? TRANSPORT_AGAIN : TRANSPORT_END;
 }
 
@@ -59,9 +57,8 @@ static void socket_wait(transport *self, bool for_sending, int wake_fd, int time
 
 static void socket_explain(transport *self, code_executor_error *error)
 {
-    if (of(self)->explain) {
+    if (of(self)->explain)
         of(self)->explain(of(self)->state, error);
-    }
 }
 
 static void socket_close(transport *self)

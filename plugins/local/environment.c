@@ -21,19 +21,16 @@ static bool is_named(const char *assignment, const char *name)
 {
     size_t length = strcspn(assignment, "=");
     size_t known = strlen(name);
-    if (known > 0 && name[known - 1] == '*') {
+    if (known > 0 && name[known - 1] == '*')
         return length >= known - 1 && strncmp(assignment, name, known - 1) == 0;
-    }
     return length == known && strncmp(assignment, name, known) == 0;
 }
 
 static bool is_among(const char *assignment, const char *const *names, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (is_named(assignment, names[i])) {
+    for (size_t i = 0; i < count; i++)
+        if (is_named(assignment, names[i]))
             return true;
-        }
-    }
     return false;
 }
 
@@ -42,9 +39,8 @@ static bool is_chosen(const environment_choice *choice, const char *assignment)
     if (is_named(assignment, "PATH") ||
         (choice->virtual_env &&
          is_among(assignment, against_virtual_env,
-                  sizeof against_virtual_env / sizeof against_virtual_env[0]))) {
+                  sizeof against_virtual_env / sizeof against_virtual_env[0])))
         return false; /* both are made anew, or left out */
-    }
     return choice->all || is_among(assignment, passed_on, sizeof passed_on / sizeof passed_on[0]) ||
            is_among(assignment, choice->names, choice->name_count);
 }
@@ -55,9 +51,8 @@ static const char *join(struct arena *arena, const char *prefix, const char *val
 {
     size_t size = strlen(prefix) + strlen(value) + strlen(suffix) + 1;
     char *joined = arena_get(arena, size);
-    if (joined) {
+    if (joined)
         snprintf(joined, size, "%s%s%s", prefix, value, suffix);
-    }
     return joined;
 }
 
@@ -65,11 +60,9 @@ static const char *choose_path(const environment_choice *choice, char *const *ho
                                struct arena *arena)
 {
     const char *path = DEFAULT_PATH;
-    for (; *host; host++) {
-        if (is_named(*host, "PATH")) {
+    for (; *host; host++)
+        if (is_named(*host, "PATH"))
             path = *host + strlen("PATH=");
-        }
-    }
     const char *bin = choice->virtual_env ? join(arena, choice->virtual_env, "/bin:", "") : "";
     return bin ? join(arena, "PATH=", bin, path) : NULL;
 }
@@ -78,21 +71,16 @@ const char *const *environment_choose(const environment_choice *choice, char *co
                                       struct arena *arena)
 {
     size_t host_count = 0;
-    while (host[host_count]) {
+    while (host[host_count])
         host_count++;
-    }
     const char **chosen = arena_get_array(arena, host_count + 3, sizeof *chosen);
     size_t count = 0;
-    for (size_t i = 0; chosen && i < host_count; i++) {
-        if (is_chosen(choice, host[i])) {
+    for (size_t i = 0; chosen && i < host_count; i++)
+        if (is_chosen(choice, host[i]))
             chosen[count++] = arena_copy(arena, host[i], strlen(host[i]));
-        }
-    }
-    if (chosen) {
+    if (chosen)
         chosen[count++] = choose_path(choice, host, arena);
-    }
-    if (chosen && choice->virtual_env) {
+    if (chosen && choice->virtual_env)
         chosen[count++] = join(arena, "VIRTUAL_ENV=", choice->virtual_env, "");
-    }
     return arena->failed ? NULL : chosen;
 }

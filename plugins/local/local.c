@@ -78,17 +78,15 @@ static int32_t read_choice(local *self, json_object *config, code_executor_error
     } else {
         int32_t status =
             config_strings(config, "inherit_env", &self->inherit, &self->choice.name_count, error);
-        if (status != CODE_EXECUTOR_OK) {
+        if (status != CODE_EXECUTOR_OK)
             return status;
-        }
         self->choice.names = self->inherit;
     }
     const char *virtual_env = config_string(config, "virtual_env");
     if (virtual_env) {
         int32_t status = commandline_absolute_path(virtual_env, &self->virtual_env, error);
-        if (status != CODE_EXECUTOR_OK) {
+        if (status != CODE_EXECUTOR_OK)
             return error_prefix(error, status, "virtual_env: ");
-        }
         self->choice.virtual_env = self->virtual_env;
     }
     return CODE_EXECUTOR_OK;
@@ -99,9 +97,8 @@ static int32_t local_configure(const launch_context *context, json_object *confi
 {
     (void)context;
     local *self = calloc(1, sizeof *self);
-    if (!self) {
+    if (!self)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for the executor");
-    }
     *state = self; /* also when what follows fails: destroy frees it */
     self->runner = (helper_process)HELPER_PROCESS_INIT;
     self->sanitize = config_boolean(config, "sanitize");
@@ -114,13 +111,11 @@ static int32_t local_configure(const launch_context *context, json_object *confi
 
 static int32_t check_virtual_env(const local *self, code_executor_error *error)
 {
-    if (!self->virtual_env) {
+    if (!self->virtual_env)
         return CODE_EXECUTOR_OK;
-    }
     char *python;
-    if (asprintf(&python, "%s/bin/python", self->virtual_env) < 0) {
+    if (asprintf(&python, "%s/bin/python", self->virtual_env) < 0)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a path");
-    }
     bool found = access(python, X_OK) == 0;
     free(python);
     return found ? CODE_EXECUTOR_OK
@@ -168,13 +163,11 @@ static int32_t local_launch(void *state, const launch_context *context, launched
 {
     local *self = state;
     int32_t status = check_virtual_env(self, error);
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         return status;
-    }
     made->folder = strdup(context->work_dir);
-    if (!made->folder) {
+    if (!made->folder)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a path");
-    }
     int ends[2];
     if (fork_guard_socketpair(ends) != 0) {
         return error_set_errno(error, CODE_EXECUTOR_UNAVAILABLE, errno,
@@ -233,9 +226,8 @@ static char *local_object(void *state, const char *language, const char *code, s
                  "Potentially dangerous command detected: %s. It was not run; to allow such "
                  "commands set \"sanitize\": false in the configuration of the local "
                  "executor.\n",
-                 found) < 0) {
+                 found) < 0)
         objection = strdup("Potentially dangerous command detected.\n");
-    }
     return objection;
 }
 

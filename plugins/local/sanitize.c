@@ -29,11 +29,9 @@ static const char *base_name(const char *path)
 
 static bool is_any_of(const char *word, const char *const *words, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(word, words[i]) == 0) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(word, words[i]) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -48,14 +46,11 @@ static bool is_disk(const char *path)
 {
     static const char *const prefixes[] = {"sd",      "hd", "vd",  "xvd",   "nvme", "mmcblk",
                                            "mapper/", "md", "dm-", "disk/", "mem",  "kmem"};
-    if (strncmp(path, "/dev/", 5) != 0) {
+    if (strncmp(path, "/dev/", 5) != 0)
         return false;
-    }
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        if (strncmp(path + 5, prefixes[i], strlen(prefixes[i])) == 0) {
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (strncmp(path + 5, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -65,9 +60,8 @@ static bool has_option(char *const *words, size_t count, const char *letters, co
     for (size_t i = 1; i < count && strcmp(words[i], "--") != 0; i++) {
         bool is_long = strncmp(words[i], "--", 2) == 0;
         if (is_long ? strcmp(words[i], word) == 0
-                    : words[i][0] == '-' && strpbrk(words[i] + 1, letters) != NULL) {
+                    : words[i][0] == '-' && strpbrk(words[i] + 1, letters) != NULL)
             return true;
-        }
     }
     return false;
 }
@@ -87,26 +81,21 @@ static bool always(char *const *words, size_t count)
 
 static bool moves_to_null(char *const *words, size_t count)
 {
-    if (count > 1 && strcmp(words[count - 1], "/dev/null") == 0) {
+    if (count > 1 && strcmp(words[count - 1], "/dev/null") == 0)
         return true;
-    }
-    for (size_t i = 1; i < count; i++) {
+    for (size_t i = 1; i < count; i++)
         if (strcmp(words[i], "--target-directory=/dev/null") == 0 ||
             (strcmp(words[i], "-t") == 0 && i + 1 < count &&
-             strcmp(words[i + 1], "/dev/null") == 0)) {
+             strcmp(words[i + 1], "/dev/null") == 0))
             return true;
-        }
-    }
     return false;
 }
 
 static bool names_disk(char *const *words, size_t count)
 {
-    for (size_t i = 1; i < count; i++) {
-        if (is_disk(words[i])) {
+    for (size_t i = 1; i < count; i++)
+        if (is_disk(words[i]))
             return true;
-        }
-    }
     return false;
 }
 
@@ -169,25 +158,21 @@ static bool is_wrappers_own(const char *word)
 static void search_wrapped(struct search *search, char *const *words, size_t count)
 {
     size_t first = 1;
-    while (first < count && is_wrappers_own(words[first])) {
+    while (first < count && is_wrappers_own(words[first]))
         first++;
-    }
     search_words(search, words + first, count - first);
     /* The value of an option may stand in between (sudo -u user rm): what is a rule's name counts. */
-    if (!search->found && first + 1 < count && words[first - 1][0] == '-') {
+    if (!search->found && first + 1 < count && words[first - 1][0] == '-')
         search_words(search, words + first + 1, count - first - 1);
-    }
 }
 
 /* find … -exec COMMAND */
 static void search_find(struct search *search, char *const *words, size_t count)
 {
     static const char *const runs[] = {"-exec", "-execdir", "-ok", "-okdir"};
-    for (size_t i = 1; i + 1 < count && !search->found; i++) {
-        if (IS_ANY_OF(words[i], runs)) {
+    for (size_t i = 1; i + 1 < count && !search->found; i++)
+        if (IS_ANY_OF(words[i], runs))
             search_words(search, words + i + 1, count - i - 1);
-        }
-    }
 }
 
 /* sh -c SCRIPT, also as -lc, -ec … */
@@ -203,9 +188,8 @@ static void search_shell(struct search *search, char *const *words, size_t count
 
 static void search_words(struct search *search, char *const *words, size_t count)
 {
-    if (count == 0 || search->found || search->depth >= DEPTH_MAX) {
+    if (count == 0 || search->found || search->depth >= DEPTH_MAX)
         return;
-    }
     const char *name = base_name(words[0]);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (is_command(name, rules[i].command) && rules[i].matches(words, count)) {
@@ -214,16 +198,14 @@ static void search_words(struct search *search, char *const *words, size_t count
         }
     }
     search->depth++;
-    if (IS_ANY_OF(name, wrappers)) {
+    if (IS_ANY_OF(name, wrappers))
         search_wrapped(search, words, count);
-    } else if (IS_ANY_OF(name, shells)) {
+    else if (IS_ANY_OF(name, shells))
         search_shell(search, words, count);
-    } else if (strcmp(name, "find") == 0) {
+    else if (strcmp(name, "find") == 0)
         search_find(search, words, count);
-    }
-    if (strcmp(name, "eval") == 0 && count > 1) {
+    if (strcmp(name, "eval") == 0 && count > 1)
         search_script(search, words[1], strlen(words[1]));
-    }
     search->depth--;
 }
 
@@ -234,11 +216,10 @@ static void search_words(struct search *search, char *const *words, size_t count
 static void keep_name(char kept[NAME_SIZE], const char *name)
 {
     size_t length = strlen(name);
-    if (length < NAME_SIZE) {
+    if (length < NAME_SIZE)
         memcpy(kept, name, length + 1);
-    } else {
+    else
         kept[0] = '\0';
-    }
 }
 
 /* f() { f | f & } */
@@ -246,23 +227,19 @@ static void search_fork_bomb(struct search *search, const shell_command *command
 {
     const char *name = command->word_count > 0 ? command->words[0] : "";
     if (command->separator == '&' && *name && strcmp(name, search->before_pipe) == 0 &&
-        strcmp(name, search->function) == 0) {
+        strcmp(name, search->function) == 0)
         search->found = "a fork bomb";
-    }
     keep_name(search->before_pipe, command->separator == '|' ? name : "");
 }
 
 static bool on_command(void *context, const shell_command *command)
 {
     struct search *search = context;
-    for (size_t i = 0; i < command->written_count && !search->found; i++) {
-        if (is_disk(command->written[i])) {
+    for (size_t i = 0; i < command->written_count && !search->found; i++)
+        if (is_disk(command->written[i]))
             search->found = "writing to a disk";
-        }
-    }
-    if (!search->found) {
+    if (!search->found)
         search_fork_bomb(search, command);
-    }
     search_words(search, command->words, command->word_count);
     return !search->found;
 }

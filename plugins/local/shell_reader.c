@@ -95,9 +95,8 @@ static void list_add(struct script *script, struct list *list, char *item)
 
 static void list_clear(struct list *list)
 {
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++)
         free(list->items[i]);
-    }
     list->count = 0;
 }
 
@@ -126,9 +125,8 @@ static void read_commands(struct script *script, int depth, char closing);
 /* Reads a `$(`, `<(` or backtick substitution, whose opening has been taken. */
 static void read_substitution(struct script *script, int depth, char closing)
 {
-    if (depth < NESTING_MAX) {
+    if (depth < NESTING_MAX)
         read_commands(script, depth + 1, closing);
-    }
 }
 
 /* `$` and what belongs to it, as it is written; commands within are read. */
@@ -139,17 +137,15 @@ static void read_dollar(struct script *script, struct text *word, int depth)
         script->at++;
         read_substitution(script, depth, ')');
     } else if (peek(script, 0) == '{') {
-        while (!at_end(script) && *script->at != '}') {
+        while (!at_end(script) && *script->at != '}')
             text_add(script, word, *script->at++);
-        }
     }
 }
 
 static void read_single_quotes(struct script *script, struct text *word)
 {
-    while (!at_end(script) && *script->at != '\'') {
+    while (!at_end(script) && *script->at != '\'')
         text_add(script, word, *script->at++);
-    }
     script->at += !at_end(script);
 }
 
@@ -198,18 +194,16 @@ static char *read_word(struct script *script, int depth, char closing)
             read_dollar(script, &word, depth);
         } else if (byte == '\\') {
             script->at++;
-            if (!at_end(script) && *script->at != '\n') {
+            if (!at_end(script) && *script->at != '\n')
                 text_add(script, &word, *script->at);
-            }
             script->at += !at_end(script);
         } else {
             text_add(script, &word, byte);
             script->at++;
         }
     }
-    if (word.bytes) {
+    if (word.bytes)
         word.bytes[word.length] = '\0';
-    }
     return word.bytes;
 }
 
@@ -221,20 +215,17 @@ static bool is_reserved(const char *word)
 {
     static const char *const reserved[] = {"if",    "then",  "else", "elif", "fi", "do", "done",
                                            "while", "until", "!",    "time", "{",  "}",  "coproc"};
-    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-        if (strcmp(word, reserved[i]) == 0) {
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
+        if (strcmp(word, reserved[i]) == 0)
             return true;
-        }
-    }
     return false;
 }
 
 static bool is_assignment(const char *word)
 {
     const char *at = word;
-    while (isalnum((unsigned char)*at) || *at == '_') {
+    while (isalnum((unsigned char)*at) || *at == '_')
         at++;
-    }
     return at > word && !isdigit((unsigned char)*word) && (*at == '=' || strncmp(at, "+=", 2) == 0);
 }
 
@@ -247,9 +238,8 @@ static void end_command(struct reader *reader, char separator)
                              .written_count = reader->written.count,
                              .separator = separator};
     if (!script->stopped && (command.word_count > 0 || command.written_count > 0) &&
-        !script->visitor->on_command(script->visitor->context, &command)) {
+        !script->visitor->on_command(script->visitor->context, &command))
         stop(script);
-    }
     list_clear(&reader->words);
     list_clear(&reader->written);
 }
@@ -257,9 +247,8 @@ static void end_command(struct reader *reader, char separator)
 static void define_function(struct reader *reader, const char *name)
 {
     const shell_visitor *visitor = reader->script->visitor;
-    if (!visitor->on_function(visitor->context, name)) {
+    if (!visitor->on_function(visitor->context, name))
         stop(reader->script);
-    }
     reader->defines = *name != '\0';
     reader->body = 0;
     list_clear(&reader->words);
@@ -276,9 +265,8 @@ static void open_brace(struct reader *reader)
 
 static void close_brace(struct reader *reader)
 {
-    if (reader->body == reader->braces && reader->body > 0) {
+    if (reader->body == reader->braces && reader->body > 0)
         define_function(reader, ""); /* the end of one */
-    }
     reader->braces -= reader->braces > 0;
 }
 
@@ -290,15 +278,13 @@ static bool names_function(const struct reader *reader)
 
 static void add_word(struct reader *reader, char *word)
 {
-    if (word && strcmp(word, "{") == 0 && names_function(reader)) {
+    if (word && strcmp(word, "{") == 0 && names_function(reader))
         define_function(reader, reader->words.items[1]);
-    }
     if (word && reader->words.count == 0 && (is_reserved(word) || is_assignment(word))) {
-        if (strcmp(word, "{") == 0) {
+        if (strcmp(word, "{") == 0)
             open_brace(reader);
-        } else if (strcmp(word, "}") == 0) {
+        else if (strcmp(word, "}") == 0)
             close_brace(reader);
-        }
         free(word);
         return;
     }
@@ -316,22 +302,19 @@ static void skip_heredoc(struct script *script, const char *delimiter)
         const char *next = memchr(line, '\n', (size_t)(script->end - line));
         script->at = next ? next + 1 : script->end;
         const char *line_end = next ? next : script->end;
-        while (tabs && line < line_end && *line == '\t') {
+        while (tabs && line < line_end && *line == '\t')
             line++;
-        }
         line_end -= line_end > line && line_end[-1] == '\r';
-        if ((size_t)(line_end - line) == length && memcmp(line, delimiter, length) == 0) {
+        if ((size_t)(line_end - line) == length && memcmp(line, delimiter, length) == 0)
             return;
-        }
     }
 }
 
 static void end_line(struct reader *reader)
 {
     end_command(reader, ';');
-    for (size_t i = 0; i < reader->heredocs.count; i++) {
+    for (size_t i = 0; i < reader->heredocs.count; i++)
         skip_heredoc(reader->script, reader->heredocs.items[i]);
-    }
     list_clear(&reader->heredocs);
 }
 
@@ -339,9 +322,8 @@ static void skip_blanks(struct script *script)
 {
     while (!at_end(script) &&
            (strchr(" \t\r", *script->at) || (peek(script, 0) == '\\' && peek(script, 1) == '\n'))) {
-        if (*script->at == '\0') {
+        if (*script->at == '\0')
             return;
-        }
         script->at += *script->at == '\\' ? 2 : 1;
     }
 }
@@ -359,9 +341,8 @@ static void read_redirection(struct reader *reader, char closing)
     bool heredoc = first == '<' && peek(script, 0) == '<' && peek(script, 1) != '<';
     bool writes = first == '>' || (first == '<' && peek(script, 0) == '>');
     while (!at_end(script) && strchr("<>|&-", *script->at) && *script->at != '\0') {
-        if (heredoc && *script->at == '-') {
+        if (heredoc && *script->at == '-')
             break;
-        }
         script->at++;
     }
     bool tabs = heredoc && peek(script, 0) == '-';
@@ -378,11 +359,10 @@ static void read_redirection(struct reader *reader, char closing)
         free(target);
         target = marked;
     }
-    if (heredoc || writes) {
+    if (heredoc || writes)
         list_add(script, heredoc ? &reader->heredocs : &reader->written, target);
-    } else {
+    else
         free(target);
-    }
 }
 
 /* A parenthesis behind a single word defines a function of that name; any other begins a subshell. */
@@ -422,11 +402,10 @@ static void read_plain_word(struct reader *reader, char closing)
     bool is_number = word && *word && strspn(word, "0123456789") == strlen(word) &&
                      (size_t)(script->at - begin) == strlen(word) &&
                      (peek(script, 0) == '>' || peek(script, 0) == '<');
-    if (is_number) {
+    if (is_number)
         free(word);
-    } else {
+    else
         add_word(reader, word);
-    }
 }
 
 /* One step. False: the closing byte has been taken. */
@@ -434,18 +413,16 @@ static bool read_step(struct reader *reader, char closing)
 {
     struct script *script = reader->script;
     skip_blanks(script);
-    if (at_end(script)) {
+    if (at_end(script))
         return true;
-    }
     char byte = *script->at;
     if (byte == closing && closing != '\0') {
         script->at++;
         return false;
     }
     if (byte == '#') {
-        while (!at_end(script) && *script->at != '\n') {
+        while (!at_end(script) && *script->at != '\n')
             script->at++;
-        }
     } else if (byte == '\n') {
         script->at++;
         end_line(reader);

@@ -77,14 +77,13 @@ static void choose(const sandbox_options *options, const cgroup_places *places,
 {
     bool wanted[LIMITS];
     find_wanted(options, wanted);
-    for (int i = 0; i < LIMITS; i++) {
+    for (int i = 0; i < LIMITS; i++)
         if (!wanted[i])
             means[i] = MEANS_UNLIMITED;
         else if (places->of[i].folder)
             means[i] = places->of[i].version == 2 ? MEANS_CGROUP_2 : MEANS_CGROUP_1;
         else
             means[i] = choose_other((enum limit)i, options);
-    }
 }
 
 void limits_foresee(const sandbox_options *options, enum limit_means means[LIMITS])

@@ -16,8 +16,7 @@ int32_t use_of_macros(const code_executor_v1 *table)
 {
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     code_executor_instance *instance = NULL;
-    if (!CODE_EXECUTOR_HAS(table, get_extension)) {
+    if (!CODE_EXECUTOR_HAS(table, get_extension))
         return CODE_EXECUTOR_UNSUPPORTED;
-    }
     return table->create(NULL, CODE_EXECUTOR_ENTRY_SYMBOL, &instance, &error);
 }

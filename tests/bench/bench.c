@@ -32,9 +32,8 @@ char *format(const char *pattern, ...)
     va_start(arguments, pattern);
     int length = vasprintf(&text, pattern, arguments);
     va_end(arguments);
-    if (length < 0) {
+    if (length < 0)
         fail("no memory");
-    }
     return text;
 }
 
@@ -45,9 +44,8 @@ double ratio(const struct contender *a, const struct contender *b)
 
 void must(const struct contender *one)
 {
-    if (one->median_ms < 0) {
+    if (one->median_ms < 0)
         fail("an executor did not work: see above");
-    }
 }
 
 char *docker_config(const struct bench *bench, const char *container)
@@ -63,9 +61,8 @@ static int hold(const char *config)
     struct executor docker;
     char line[16];
     if (!executor_open(&docker, "docker", config) || fgets(line, sizeof line, stdin) == NULL ||
-        executor_start(&docker) < 0) {
+        executor_start(&docker) < 0)
         return 1;
-    }
     puts("ok 0");
     fflush(stdout);
     pause();
@@ -77,9 +74,8 @@ static void copy_spawner(const struct bench *bench)
     char *from = format("%s/bench_spawner", bench->folder);
     char *to = format("%s/bench_spawner", bench->work_dir);
     char *argv[] = {"cp", from, to, NULL};
-    if (spawn_ns(argv, 1) < 0) {
+    if (spawn_ns(argv, 1) < 0)
         fail("cannot copy the spawner");
-    }
     free(from);
     free(to);
 }
@@ -88,13 +84,11 @@ static void copy_spawner(const struct bench *bench)
 static void find_inside(struct bench *bench)
 {
     char *file = format("%s/inside", bench->work_dir);
-    if (executor_run(&bench->docker, "sh", "pwd > inside\n", 1) < 0) {
+    if (executor_run(&bench->docker, "sh", "pwd > inside\n", 1) < 0)
         fail("the docker executor does not work");
-    }
     FILE *inside = fopen(file, "re");
-    if (inside == NULL || fgets(bench->inside, sizeof bench->inside, inside) == NULL) {
+    if (inside == NULL || fgets(bench->inside, sizeof bench->inside, inside) == NULL)
         fail("the workspace is not shared with the container");
-    }
     bench->inside[strcspn(bench->inside, "\n")] = '\0';
     fclose(inside);
     free(file);
@@ -106,9 +100,8 @@ static void start_peers(struct bench *bench, const char *script)
     char *python[] = {"/usr/bin/python3", (char *)script, NULL};
     char *spawner_path = format("%s/bench_spawner", bench->inside);
     char *spawner[] = {"docker", "exec", "-i", bench->container, spawner_path, NULL};
-    if (peer_start(&bench->python, python) != 0 || peer_start(&bench->spawner, spawner) != 0) {
+    if (peer_start(&bench->python, python) != 0 || peer_start(&bench->spawner, spawner) != 0)
         fail("a peer cannot be started");
-    }
     free(spawner_path);
 }
 
@@ -120,9 +113,8 @@ static void open_executors(struct bench *bench)
     config = format("{\"work_dir\": \"%s\", \"timeout\": 600}", bench->work_dir);
     good = good && executor_open(&bench->local, "local", config);
     free(config);
-    if (!good || executor_start(&bench->docker) < 0 || executor_start(&bench->local) < 0) {
+    if (!good || executor_start(&bench->docker) < 0 || executor_start(&bench->local) < 0)
         fail("an executor cannot be started");
-    }
     config = format("{\"work_dir\": \"%s\", \"timeout\": 600}", bench->work_dir);
     bench->has_sandbox =
         executor_open(&bench->sandbox, "sandbox", config) && executor_start(&bench->sandbox) >= 0;
@@ -132,15 +124,13 @@ static void open_executors(struct bench *bench)
 static void set_up(struct bench *bench, const char *image)
 {
     ssize_t length = readlink("/proc/self/exe", bench->folder, sizeof bench->folder - 1);
-    if (length < 0) {
+    if (length < 0)
         fail("/proc is not there");
-    }
     bench->folder[length] = '\0';
     *strrchr(bench->folder, '/') = '\0';
     snprintf(bench->work_dir, sizeof bench->work_dir, "/tmp/code_executor-bench.XXXXXX");
-    if (mkdtemp(bench->work_dir) == NULL || chmod(bench->work_dir, 0755) != 0) {
+    if (mkdtemp(bench->work_dir) == NULL || chmod(bench->work_dir, 0755) != 0)
         fail("cannot make a folder in /tmp");
-    }
     snprintf(bench->container, sizeof bench->container, "code_executor-bench-%d", (int)getpid());
     bench->image = image;
 }
@@ -157,12 +147,10 @@ int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
     signal(SIGPIPE, SIG_IGN);
-    if (argc == 3 && strcmp(argv[1], "--hold") == 0) {
+    if (argc == 3 && strcmp(argv[1], "--hold") == 0)
         return hold(argv[2]);
-    }
-    if (argc != 3) {
+    if (argc != 3)
         fail("usage: bench DOCKER_PEER.py IMAGE");
-    }
     set_up(&bench, argv[2]);
     atexit(remove_work_dir);
     bench_loading(&bench);

@@ -95,9 +95,8 @@ static int64_t docker_py_exec(void *context)
     int64_t took =
         peer_ask(&one->bench->python, "exec %s timeout 60 %s %s/%s", one->bench->container,
                  one->interpreter_inside, one->bench->inside, one->kind->file);
-    if (took < 0) {
+    if (took < 0)
         fprintf(stderr, "bench: docker-py: %s\n", one->bench->python.problem);
-    }
     return took;
 }
 
@@ -154,9 +153,8 @@ static void bench_concurrency(struct bench *bench)
         report_ratio("docker executor / posix_spawn inside", ratio(&contenders[0], &contenders[1]),
                      0);
         report_ratio("local executor / posix_spawn", ratio(&contenders[2], &contenders[3]), 0);
-        for (int name = 0; name < 4; name++) {
+        for (int name = 0; name < 4; name++)
             free(names[name]);
-        }
         free_case(&one);
     }
 }

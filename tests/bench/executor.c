@@ -36,9 +36,8 @@ bool executor_open(struct executor *executor, const char *name, const char *conf
 
 void executor_close(struct executor *executor)
 {
-    if (executor->table != NULL) {
+    if (executor->table != NULL)
         executor->table->destroy(executor->instance);
-    }
     code_executor_plugin_unload(executor->plugin);
 }
 
@@ -48,9 +47,8 @@ static int64_t timed(struct executor *executor, life_cycle_call call, const char
 {
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     int64_t began = now_ns();
-    if (call(executor->instance, &error) != CODE_EXECUTOR_OK) {
+    if (call(executor->instance, &error) != CODE_EXECUTOR_OK)
         return complain(what, &error);
-    }
     return now_ns() - began;
 }
 
@@ -94,11 +92,10 @@ static bool run_once(struct executor *executor, const code_executor_block *block
     code_executor_result *result = NULL;
     int32_t status = executor->table->execute(executor->instance, &request, &result, &error);
     bool good = status == CODE_EXECUTOR_OK && result->exit_code == 0;
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         complain("execute", &error);
-    } else if (!good) {
+    else if (!good)
         fprintf(stderr, "bench: exit code %d: %.200s\n", (int)result->exit_code, result->output);
-    }
     executor->table->result_free(result);
     return good;
 }
@@ -125,9 +122,8 @@ static bool run_in_parallel(struct executor *executor, const code_executor_block
     while (started < count && started < 256) {
         parallel_run *run = &runs[started];
         *run = (parallel_run){.executor = executor, .block = block};
-        if (pthread_create(&run->thread, NULL, run_on_thread, run) != 0) {
+        if (pthread_create(&run->thread, NULL, run_on_thread, run) != 0)
             break;
-        }
         started++;
     }
     for (int i = 0; i < started; i++) {
@@ -159,11 +155,9 @@ char *executor_interpreter(struct executor *executor, const char *language)
     size_t count = 0;
     if (languages != NULL &&
         languages->list(executor->instance, &list, &count, NULL) == CODE_EXECUTOR_OK) {
-        for (size_t i = 0; i < count; i++) {
-            if (strcmp(list[i]->name, language) == 0 && list[i]->interpreter != NULL) {
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(list[i]->name, language) == 0 && list[i]->interpreter != NULL)
                 return strdup(list[i]->interpreter);
-            }
-        }
     }
     return strdup(strcmp(language, "python") == 0 ? "python3" : language);
 }

@@ -66,9 +66,8 @@ void bench_life_cycle(struct bench *bench)
         {.name = "host killed: until the container is gone", .once = killed_host, .context = bench},
     };
     measure(contenders, 5, LIFE_ROUNDS);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 5; i++)
         must(&contenders[i]);
-    }
     report_amount("start, above create and start",
                   contenders[0].median_ms - contenders[1].median_ms, "ms", 40);
     report_amount("stop", contenders[2].median_ms, "ms", 500);

@@ -27,9 +27,8 @@ typedef struct load_case {
 static int64_t in_child(int64_t (*measured)(const load_case *), const load_case *one)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    if (pipe2(ends, O_CLOEXEC) != 0)
         return -1;
-    }
     pid_t child = fork();
     if (child == 0) {
         int64_t took = measured(one);
@@ -37,9 +36,8 @@ static int64_t in_child(int64_t (*measured)(const load_case *), const load_case 
     }
     close(ends[1]);
     int64_t took = -1;
-    if (read(ends[0], &took, sizeof took) != (ssize_t)sizeof took) {
+    if (read(ends[0], &took, sizeof took) != (ssize_t)sizeof took)
         took = -1;
-    }
     close(ends[0]);
     int status;
     waitpid(child, &status, 0);
@@ -49,11 +47,9 @@ static int64_t in_child(int64_t (*measured)(const load_case *), const load_case 
 static int64_t open_libraries(const load_case *one)
 {
     int64_t began = now_ns();
-    for (int i = 0; i < one->library_count; i++) {
-        if (dlopen(one->libraries[i], RTLD_NOW | RTLD_LOCAL) == NULL) {
+    for (int i = 0; i < one->library_count; i++)
+        if (dlopen(one->libraries[i], RTLD_NOW | RTLD_LOCAL) == NULL)
             return -1;
-        }
-    }
     return now_ns() - began;
 }
 
@@ -61,9 +57,8 @@ static int64_t open_plugin(const load_case *one)
 {
     code_executor_plugin *plugin = NULL;
     int64_t began = now_ns();
-    if (code_executor_plugin_load(one->plugin, &plugin, NULL) != CODE_EXECUTOR_OK) {
+    if (code_executor_plugin_load(one->plugin, &plugin, NULL) != CODE_EXECUTOR_OK)
         return -1;
-    }
     return now_ns() - began;
 }
 
@@ -90,9 +85,8 @@ static void find_libraries(load_case *one)
             one->libraries[one->library_count++] = format("%s", name + 1);
         }
     }
-    if (lines == NULL || pclose(lines) != 0) {
+    if (lines == NULL || pclose(lines) != 0)
         fail("readelf cannot read a plugin");
-    }
     free(command);
 }
 
@@ -109,9 +103,8 @@ static void bench_loading_one(const struct bench *bench, const char *name)
     must(&contenders[0]);
     report_amount("loading it, above its libraries",
                   contenders[0].median_ms - contenders[1].median_ms, "ms", 5);
-    for (int i = 0; i < one.library_count; i++) {
+    for (int i = 0; i < one.library_count; i++)
         free(one.libraries[i]);
-    }
     free(libraries);
     free(one.plugin);
 }
@@ -129,9 +122,8 @@ void bench_host_demo(const struct bench *bench)
     printf("\nhost_demo\n");
     char *message = format("%s/message.md", bench->work_dir);
     FILE *file = fopen(message, "we");
-    if (file == NULL || fputs("```sh\necho hello\n```\n", file) < 0 || fclose(file) != 0) {
+    if (file == NULL || fputs("```sh\necho hello\n```\n", file) < 0 || fclose(file) != 0)
         fail("cannot write a message");
-    }
     char *program = format("%s/host_demo", bench->folder);
     char *argv[] = {program, "run", "--quiet", "-e", "local", message, NULL};
     posix_spawn_file_actions_t actions;
@@ -141,9 +133,8 @@ void bench_host_demo(const struct bench *bench)
     int status = 0;
     struct rusage usage;
     if (posix_spawn(&child, program, &actions, NULL, argv, environ) != 0 ||
-        wait4(child, &status, 0, &usage) != child || status != 0) {
+        wait4(child, &status, 0, &usage) != child || status != 0)
         fail("host_demo did not run");
-    }
     posix_spawn_file_actions_destroy(&actions);
     report_amount("peak resident memory of `run` on local", (double)usage.ru_maxrss / 1024, "MiB",
                   16);

@@ -16,19 +16,16 @@ static int compare(const void *a, const void *b)
 
 void measure(struct contender *contenders, int count, int rounds)
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         contenders[i].median_ms = contenders[i].once(contenders[i].context) < 0 ? -1 : 0;
-    }
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < count; i++) {
             struct contender *one = &contenders[i];
-            if (one->median_ms < 0) {
+            if (one->median_ms < 0)
                 continue;
-            }
             one->times[round] = one->once(one->context);
-            if (one->times[round] < 0) {
+            if (one->times[round] < 0)
                 one->median_ms = -1;
-            }
         }
     }
     for (int i = 0; i < count; i++) {

@@ -47,26 +47,21 @@ static double peak_memory(void)
     FILE *status = fopen("/proc/self/status", "re");
     char line[256];
     double kilobytes = 0;
-    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
-        if (strncmp(line, "VmHWM:", 6) == 0) {
+    while (status != NULL && fgets(line, sizeof line, status) != NULL)
+        if (strncmp(line, "VmHWM:", 6) == 0)
             kilobytes = strtod(line + 6, NULL);
-        }
-    }
-    if (status != NULL) {
+    if (status != NULL)
         fclose(status);
-    }
     return kilobytes / 1024;
 }
 
 static void reset_peak_memory(void)
 {
     int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-    if (file < 0 || write(file, "5", 1) != 1) {
+    if (file < 0 || write(file, "5", 1) != 1)
         fprintf(stderr, "bench: the peak of memory cannot be reset here\n");
-    }
-    if (file >= 0) {
+    if (file >= 0)
         close(file);
-    }
 }
 
 void bench_output(struct bench *bench)

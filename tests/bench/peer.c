@@ -16,9 +16,8 @@ int peer_start(struct peer *peer, char *const argv[])
 {
     int to[2];
     int from[2];
-    if (pipe2(to, O_CLOEXEC) != 0) {
+    if (pipe2(to, O_CLOEXEC) != 0)
         return -1;
-    }
     if (pipe2(from, O_CLOEXEC) != 0) {
         close(to[0]);
         close(to[1]);

@@ -29,9 +29,8 @@ int64_t now_ns(void)
 static bool start_one(char *const argv[], pid_t *child, int *output)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    if (pipe2(ends, O_CLOEXEC) != 0)
         return false;
-    }
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
@@ -52,13 +51,11 @@ static void drain(struct pollfd *outputs, int count)
 {
     static char buffer[65536];
     for (int open = count; open > 0;) {
-        if (poll(outputs, (nfds_t)count, -1) < 0 && errno != EINTR) {
+        if (poll(outputs, (nfds_t)count, -1) < 0 && errno != EINTR)
             return;
-        }
         for (int i = 0; i < count; i++) {
-            if (outputs[i].revents == 0) {
+            if (outputs[i].revents == 0)
                 continue;
-            }
             if (read(outputs[i].fd, buffer, sizeof buffer) <= 0) {
                 close(outputs[i].fd);
                 outputs[i].fd = -1;
@@ -71,9 +68,8 @@ static void drain(struct pollfd *outputs, int count)
 
 int64_t spawn_ns(char *const argv[], int count)
 {
-    if (count > MOST) {
+    if (count > MOST)
         return -1;
-    }
     pid_t children[MOST];
     struct pollfd outputs[MOST];
     int64_t began = now_ns();

@@ -19,18 +19,15 @@ int main(void)
         size_t count = 0;
         char *rest = line;
         char *word;
-        while (count < 63 && (word = strtok_r(rest, " \n", &rest)) != NULL) {
+        while (count < 63 && (word = strtok_r(rest, " \n", &rest)) != NULL)
             words[count++] = word;
-        }
         int64_t took = -1;
-        if (count >= 3 && strcmp(words[0], "spawn") == 0) {
+        if (count >= 3 && strcmp(words[0], "spawn") == 0)
             took = spawn_ns(words + 2, atoi(words[1]));
-        }
-        if (took < 0) {
+        if (took < 0)
             puts("error the command failed");
-        } else {
+        else
             printf("ok %" PRId64 "\n", took);
-        }
         fflush(stdout);
     }
     return 0;

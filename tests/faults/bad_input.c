@@ -205,9 +205,8 @@ static void a_hundred_thousand_blocks_are_extracted(void **state)
     static const char block[] = "```note\nx\n```\n\n";
     char *message = malloc(BLOCKS * sizeof block);
     assert_non_null(message);
-    for (size_t i = 0; i < BLOCKS; i++) {
+    for (size_t i = 0; i < BLOCKS; i++)
         memcpy(message + i * (sizeof block - 1), block, sizeof block - 1);
-    }
     struct demo_result result;
     demo_run(&(struct demo_call){.arguments = {"run", "-e", "echo", "--json"},
                                  .input = message,

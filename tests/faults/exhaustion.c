@@ -47,9 +47,8 @@ static bool is_the_plugins(void *caller)
 static bool fails(void *caller)
 {
     if (atomic_load(&allocations_left) < 0 || !is_the_plugins(caller) ||
-        atomic_fetch_sub(&allocations_left, 1) != 0) {
+        atomic_fetch_sub(&allocations_left, 1) != 0)
         return false;
-    }
     atomic_store(&one_failed, true);
     errno = ENOMEM;
     return true;
@@ -73,9 +72,8 @@ __attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
 
 __attribute__((visibility("default"))) void *realloc(void *memory, size_t size)
 {
-    if (fails(__builtin_return_address(0))) {
+    if (fails(__builtin_return_address(0)))
         return NULL;
-    }
     return memory ? __libc_realloc(memory, size) : counted(__libc_malloc(size));
 }
 
@@ -112,9 +110,8 @@ static bool live(void)
     int32_t status = host.table->create(NULL, host.configuration, &instance, &error);
     expect_error(status, &error);
     assert_true((status == CODE_EXECUTOR_OK) == (instance != NULL));
-    if (!instance) {
+    if (!instance)
         return false;
-    }
     question asked;
     question_set(&asked, "sh", "echo out; echo error >&2");
     reply answer = client_execute(instance, &asked.request);
@@ -154,9 +151,8 @@ static void every_descriptor_may_be_the_one_too_many(void **state)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    if (!CAN_FAIL_ALLOCATIONS) {
+    if (!CAN_FAIL_ALLOCATIONS)
         skip();
-    }
     assert_true(live());
     assert_true(live());
     size_t descriptors = count_descriptors();

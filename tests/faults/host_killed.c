@@ -95,9 +95,8 @@ static void execute_telling(code_executor_instance *instance, const char *format
 /* Lives on when its parent is gone, until it is killed by its marker's end: it waits for the runner. */
 static void live_on(void)
 {
-    for (int i = 0; i < 600 && process_exists(getenv("TEST_MARKER")); i++) {
+    for (int i = 0; i < 600 && process_exists(getenv("TEST_MARKER")); i++)
         usleep(100000);
-    }
     _exit(0);
 }
 
@@ -115,9 +114,8 @@ static void be_host(const char *role)
         _exit(0);
     } else if (strcmp(role, "forks") == 0) {
         client_expect_output(instance, "echo up", "up\n");
-        if (fork() == 0) {
+        if (fork() == 0)
             live_on();
-        }
         execute_telling(instance, "echo running; sleep %s; sleep %s");
     } else {
         execute_telling(instance, "echo running; sleep %s; sleep %s");
@@ -182,9 +180,8 @@ int main(int argc, char **argv)
 {
     program = realpath("/proc/self/exe", NULL);
     client_begin(argc, argv);
-    if (argc > 3) {
+    if (argc > 3)
         be_host(argv[3]);
-    }
     const struct CMUnitTest tests[] = {
         TEST(code_ends_when_its_host_is_killed),
         TEST(background_processes_end_when_the_host_is_killed),

@@ -100,9 +100,8 @@ static char *write_message(struct run *run)
     FILE *message = open_memstream(&text, &length);
     assert_non_null(message);
     const char *command = text_of(run->one, "no_process_left");
-    if (command != NULL) {
+    if (command != NULL)
         assert_true(asprintf(&run->gone, "%s.%d", command, (int)getpid()) > 0);
-    }
     json_object *blocks = NULL;
     assert_true(json_object_object_get_ex(run->one, "blocks", &blocks));
     for (size_t i = 0; i < json_object_array_length(blocks); i++) {
@@ -121,9 +120,8 @@ static char *write_config(json_object *one)
     json_object_object_get_ex(one, "config", &own);
     json_object *layers[] = {configuration, own};
     for (size_t i = 0; i < 2; i++) {
-        if (layers[i] == NULL) {
+        if (layers[i] == NULL)
             continue;
-        }
         json_object_object_foreach(layers[i], key, value)
         {
             json_object_object_add(merged, key, json_object_get(value));
@@ -173,9 +171,8 @@ static const char *output_of(const struct run *run)
 static bool matches(const char *pattern, const char *text)
 {
     regex_t expression;
-    if (regcomp(&expression, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
+    if (regcomp(&expression, pattern, REG_EXTENDED | REG_NOSUB) != 0)
         return false;
-    }
     bool found = regexec(&expression, text, 0, NULL, 0) == 0;
     regfree(&expression);
     return found;
@@ -255,11 +252,9 @@ static const struct {
 
 static bool check_key(const struct run *run, const char *key, json_object *expected)
 {
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        if (strcmp(checks[i].key, key) == 0) {
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        if (strcmp(checks[i].key, key) == 0)
             return checks[i].check(run, expected);
-        }
-    }
     print_error("no check for the key %s\n", key);
     return false;
 }
@@ -289,16 +284,14 @@ static bool comes_out(json_object *one, double slack)
 static bool has_needs(json_object *one)
 {
     json_object *needs = NULL;
-    if (!json_object_object_get_ex(one, "needs", &needs)) {
+    if (!json_object_object_get_ex(one, "needs", &needs))
         return true;
-    }
     for (size_t i = 0; i < json_object_array_length(needs); i++) {
         char line[64];
         snprintf(line, sizeof line, "\n%s\n",
                  json_object_get_string(json_object_array_get_idx(needs, i)));
-        if (strstr(programs, line) != NULL) {
+        if (strstr(programs, line) != NULL)
             return true;
-        }
     }
     return false;
 }
@@ -314,9 +307,8 @@ static void comes_out_as_expected(void **state)
                     getenv("CODE_EXECUTOR_REQUIRE_ALL") == NULL);
         skip();
     }
-    if (comes_out(one, 0)) {
+    if (comes_out(one, 0))
         return;
-    }
     /* What a case does before its time is up takes longer on a machine that is busy. */
     json_object *timeout = NULL;
     assert_true(json_object_object_get_ex(one, "timeout", &timeout));
@@ -364,9 +356,8 @@ static void find_programs(json_object *cases)
     for (size_t i = 0; i < json_object_array_length(cases); i++) {
         json_object *needs = NULL;
         json_object_object_get_ex(json_object_array_get_idx(cases, i), "needs", &needs);
-        for (size_t j = 0; needs != NULL && j < json_object_array_length(needs); j++) {
+        for (size_t j = 0; needs != NULL && j < json_object_array_length(needs); j++)
             fprintf(script, " %s", json_object_get_string(json_object_array_get_idx(needs, j)));
-        }
     }
     fputs("; do command -v $p > /dev/null && echo $p; done; true", script);
     fclose(script);
@@ -389,9 +380,8 @@ static int run_all(json_object *cases)
 {
     size_t count = json_object_array_length(cases);
     struct CMUnitTest *tests = calloc(count, sizeof *tests);
-    if (tests == NULL) {
+    if (tests == NULL)
         return 1;
-    }
     for (size_t i = 0; i < count; i++) {
         json_object *one = json_object_array_get_idx(cases, i);
         tests[i] = (struct CMUnitTest){

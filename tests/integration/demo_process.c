@@ -56,18 +56,16 @@ static void remove_folder(void)
 {
     if (getpid() == folder_owner) {
         nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-        for (size_t i = 0; i < file_count; i++) {
+        for (size_t i = 0; i < file_count; i++)
             free(file_paths[i]);
-        }
     }
 }
 
 const char *demo_folder(void)
 {
     if (!folder_made) {
-        if (mkdtemp(folder) == NULL) {
+        if (mkdtemp(folder) == NULL)
             die("mkdtemp");
-        }
         folder_made = true;
         folder_owner = getpid();
         atexit(remove_folder);
@@ -78,16 +76,13 @@ const char *demo_folder(void)
 const char *demo_file(const char *name, const char *text, size_t length)
 {
     char *path = NULL;
-    if (asprintf(&path, "%s/%s", demo_folder(), name) < 0) {
+    if (asprintf(&path, "%s/%s", demo_folder(), name) < 0)
         die("asprintf");
-    }
     FILE *file = fopen(path, "we");
-    if (file == NULL || fwrite(text, 1, length, file) != length || fclose(file) != 0) {
+    if (file == NULL || fwrite(text, 1, length, file) != length || fclose(file) != 0)
         die(path);
-    }
-    if (file_count == sizeof file_paths / sizeof *file_paths) {
+    if (file_count == sizeof file_paths / sizeof *file_paths)
         die("too many files");
-    }
     file_paths[file_count++] = path;
     return path;
 }
@@ -99,24 +94,20 @@ const char *demo_file(const char *name, const char *text, size_t length)
 static void become_host_demo(const char *const *arguments, int input, int output, int words)
 {
     const char *vector[20] = {HOST_DEMO_PATH};
-    for (size_t i = 0; i < 18 && arguments[i] != NULL; i++) {
+    for (size_t i = 0; i < 18 && arguments[i] != NULL; i++)
         vector[i + 1] = arguments[i];
-    }
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     static const int signals[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         signal(signals[i], SIG_DFL); /* nohup and shells ignore some */
-    }
     const int descriptors[] = {input, output, words};
-    for (int i = 0; i < 3; i++) {
-        if (descriptors[i] < 0) {
+    for (int i = 0; i < 3; i++)
+        if (descriptors[i] < 0)
             close(i);
-        } else {
+        else
             dup2(descriptors[i], i);
-        }
-    }
     if (isatty(STDIN_FILENO)) {
         setsid();
         ioctl(STDIN_FILENO, TIOCSCTTY, 0);
@@ -131,9 +122,8 @@ static const char *plugin_path; /* of the call that is being made, or NULL */
 static void clear_environment(void)
 {
     static const char *const names[] = {"PYTHONUNBUFFERED", "LC_ALL", "LC_CTYPE"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unsetenv(names[i]);
-    }
     setenv("NO_COLOR", "1", 1);
     setenv("LANG", "C.UTF-8", 1);
     setenv("TMPDIR", demo_folder(), 1);
@@ -145,12 +135,10 @@ pid_t demo_start(const char *const *arguments, int input, int output, int words)
 {
     clear_environment();
     pid_t process = fork();
-    if (process < 0) {
+    if (process < 0)
         die("fork");
-    }
-    if (process == 0) {
+    if (process == 0)
         become_host_demo(arguments, input, output, words);
-    }
     return process;
 }
 
@@ -164,9 +152,8 @@ int demo_wait(pid_t process, double seconds)
     double deadline = demo_now() + seconds;
     int waited = 0;
     while (demo_now() < deadline) {
-        if (waitpid(process, &waited, WNOHANG) == process) {
+        if (waitpid(process, &waited, WNOHANG) == process)
             return status_of(waited);
-        }
         usleep(10000);
     }
     kill(process, SIGKILL);
@@ -200,9 +187,8 @@ static void feed(struct exchange *exchange, size_t length)
     ssize_t written =
         write(exchange->input, exchange->call->input + exchange->fed, length - exchange->fed);
     exchange->fed += written < 0 ? 0 : (size_t)written;
-    if (exchange->fed == length || (written < 0 && errno != EAGAIN && errno != EINTR)) {
+    if (exchange->fed == length || (written < 0 && errno != EAGAIN && errno != EINTR))
         close_end(&exchange->input);
-    }
 }
 
 static void collect(int *end, char **text, size_t *length)
@@ -214,9 +200,8 @@ static void collect(int *end, char **text, size_t *length)
         return;
     }
     char *grown = realloc(*text, *length + (size_t)got + 1);
-    if (grown == NULL) {
+    if (grown == NULL)
         die("realloc");
-    }
     memcpy(grown + *length, piece, (size_t)got);
     *text = grown;
     *length += (size_t)got;
@@ -233,9 +218,8 @@ static void collect_output(struct exchange *exchange)
         exchange->signalled = true;
     }
     if (exchange->output >= 0 && call->drop_output_after > 0 &&
-        result->output_length >= (size_t)call->drop_output_after) {
+        result->output_length >= (size_t)call->drop_output_after)
         close_end(&exchange->output);
-    }
 }
 
 static void converse(struct exchange *exchange, size_t input_length, double deadline)
@@ -246,35 +230,29 @@ static void converse(struct exchange *exchange, size_t input_length, double dead
             {exchange->output, POLLIN, 0},
             {exchange->words, POLLIN, 0},
         };
-        if (poll(events, 3, 200) <= 0) {
+        if (poll(events, 3, 200) <= 0)
             continue;
-        }
-        if (events[0].revents != 0) {
+        if (events[0].revents != 0)
             feed(exchange, input_length);
-        }
-        if (events[1].revents != 0) {
+        if (events[1].revents != 0)
             collect_output(exchange);
-        }
-        if (events[2].revents != 0) {
+        if (events[2].revents != 0)
             collect(&exchange->words, &exchange->result->words, &exchange->result->words_length);
-        }
     }
 }
 
 static int open_or_die(const char *path, int flags)
 {
     int descriptor = open(path, flags | O_CLOEXEC, 0600);
-    if (descriptor < 0) {
+    if (descriptor < 0)
         die(path);
-    }
     return descriptor;
 }
 
 static void make_pipe(int ends[2])
 {
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    if (pipe2(ends, O_CLOEXEC) != 0)
         die("pipe2");
-    }
 }
 
 /* As wait4 says it, which knows the peak memory. */
@@ -311,11 +289,10 @@ void demo_run(const struct demo_call *call, struct demo_result *result)
     } else {
         input[0] = open_or_die("/dev/null", O_RDONLY);
     }
-    if (call->output_path != NULL) {
+    if (call->output_path != NULL)
         output[1] = open_or_die(call->output_path, O_WRONLY);
-    } else {
+    else
         make_pipe(output);
-    }
     make_pipe(words);
     plugin_path = call->plugin_path;
     double begun = demo_now();
@@ -329,11 +306,9 @@ void demo_run(const struct demo_call *call, struct demo_result *result)
     reap(&exchange, begun + DEMO_DEADLINE_SECONDS);
     result->seconds = demo_now() - begun;
     int *ends[] = {&exchange.input, &exchange.output, &exchange.words};
-    for (size_t i = 0; i < 3; i++) {
-        if (*ends[i] >= 0) {
+    for (size_t i = 0; i < 3; i++)
+        if (*ends[i] >= 0)
             close_end(ends[i]);
-        }
-    }
     result->output = result->output == NULL ? strdup("") : result->output;
     result->words = result->words == NULL ? strdup("") : result->words;
 }
@@ -354,17 +329,14 @@ static bool has_command_line(const char *pid, const char *command_line)
     char path[64], text[4096];
     snprintf(path, sizeof path, "/proc/%.20s/cmdline", pid);
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) {
+    if (descriptor < 0)
         return false;
-    }
     ssize_t length = read(descriptor, text, sizeof text - 1);
     close(descriptor);
-    if (length <= 0) {
+    if (length <= 0)
         return false;
-    }
-    for (ssize_t i = 0; i < length - 1; i++) {
+    for (ssize_t i = 0; i < length - 1; i++)
         text[i] = text[i] == '\0' ? ' ' : text[i];
-    }
     text[length] = '\0';
     return strcmp(text, command_line) == 0;
 }
@@ -373,9 +345,8 @@ static bool process_runs(const char *command_line)
 {
     DIR *processes = opendir("/proc");
     bool found = false;
-    if (processes == NULL) {
+    if (processes == NULL)
         die("/proc");
-    }
     for (struct dirent *entry; !found && (entry = readdir(processes)) != NULL;) {
         found = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
                 has_command_line(entry->d_name, command_line);
@@ -388,9 +359,8 @@ bool demo_process_stays(const char *command_line, double seconds)
 {
     double deadline = demo_now() + seconds;
     while (process_runs(command_line)) {
-        if (demo_now() > deadline) {
+        if (demo_now() > deadline)
             return true;
-        }
         usleep(50000);
     }
     return false;

@@ -110,27 +110,24 @@ static const char *judge(json_object *test, const code_executor_result *result, 
     json_object *limit = json_object_object_get(test, "max_seconds");
     const char *file = result->code_file ? result->code_file : "";
     const char *wrong = NULL;
-    if (result->exit_code != json_object_get_int(json_object_object_get(test, "exit_code"))) {
+    if (result->exit_code != json_object_get_int(json_object_object_get(test, "exit_code")))
         wrong = "exit_code";
-    } else if (text_of(test, "output") && strcmp(output, text_of(test, "output")) != 0) {
+    else if (text_of(test, "output") && strcmp(output, text_of(test, "output")) != 0)
         wrong = "output";
-    } else if (text_of(test, "output_matches") &&
-               !matches(output, text_of(test, "output_matches"))) {
+    else if (text_of(test, "output_matches") && !matches(output, text_of(test, "output_matches")))
         wrong = "output_matches";
-    } else if (text_of(test, "not_in_output") &&
-               strncmp(output, text_of(test, "not_in_output"),
-                       strlen(text_of(test, "not_in_output"))) == 0) {
+    else if (text_of(test, "not_in_output") && strncmp(output, text_of(test, "not_in_output"),
+                                                       strlen(text_of(test, "not_in_output"))) == 0)
         wrong = "not_in_output";
-    } else if (at_most && result->output_length > json_object_get_uint64(at_most)) {
+    else if (at_most && result->output_length > json_object_get_uint64(at_most))
         wrong = "output_at_most";
-    } else if (text_of(test, "code_file_matches") &&
-               !matches(file, text_of(test, "code_file_matches"))) {
+    else if (text_of(test, "code_file_matches") &&
+             !matches(file, text_of(test, "code_file_matches")))
         wrong = "code_file_matches";
-    } else if (limit && seconds > json_object_get_double(limit) * (is_instrumented() ? 10 : 1)) {
+    else if (limit && seconds > json_object_get_double(limit) * (is_instrumented() ? 10 : 1))
         wrong = "max_seconds";
-    } else if (result->exit_code == 124 && is_left(test)) {
+    else if (result->exit_code == 124 && is_left(test))
         wrong = "no_process_left";
-    }
     if (wrong) {
         print_message("%s: exit code %d, %.1f s, file %s, output:\n%.500s\n", wrong,
                       (int)result->exit_code, seconds, file, output);

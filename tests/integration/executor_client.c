@@ -41,9 +41,8 @@ static void skip_where_unavailable(void)
     code_executor_instance *instance = client_create();
     int32_t status = host.table->start(instance, &error);
     host.table->destroy(instance);
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         return;
-    }
     bool skip = !getenv("CODE_EXECUTOR_REQUIRE_ALL") &&
                 (status == CODE_EXECUTOR_UNAVAILABLE || status == CODE_EXECUTOR_DENIED);
     fprintf(stderr, "%s: the executor cannot be started: %s\n", skip ? "skipped" : "failed",
@@ -68,17 +67,15 @@ void client_begin(int argc, char **argv)
         exit(1);
     }
     client_load();
-    if (!given) {
+    if (!given)
         skip_where_unavailable();
-    }
 }
 
 int client_end(int failed)
 {
     client_unload();
-    if (chdir("/") == 0) {
+    if (chdir("/") == 0)
         nftw(host.folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    }
     return failed;
 }
 
@@ -86,9 +83,8 @@ void client_load(void)
 {
     host.library = dlopen(host.plugin, RTLD_NOW | RTLD_LOCAL);
     code_executor_entry_v1 entry = NULL;
-    if (host.library) {
+    if (host.library)
         *(void **)&entry = dlsym(host.library, CODE_EXECUTOR_ENTRY_SYMBOL);
-    }
     host.table = entry ? entry() : NULL;
     if (!host.table) {
         fprintf(stderr, "%s: %s\n", host.plugin, dlerror());
@@ -98,9 +94,8 @@ void client_load(void)
 
 void client_unload(void)
 {
-    if (host.library) {
+    if (host.library)
         dlclose(host.library);
-    }
     host.library = NULL;
     host.table = NULL;
 }
@@ -111,9 +106,8 @@ void client_unload(void)
 
 void client_expect_ok(int32_t status, const code_executor_error *error)
 {
-    if (status != CODE_EXECUTOR_OK) {
+    if (status != CODE_EXECUTOR_OK)
         fail_msg("status %d: %s", (int)status, error->message);
-    }
 }
 
 code_executor_instance *client_create_for(const code_executor_host *callbacks)
@@ -206,9 +200,8 @@ void background_join(background *run)
 bool eventually(bool (*condition)(const void *argument), const void *argument)
 {
     for (int i = 0; i < 6000; i++) {
-        if (condition(argument)) {
+        if (condition(argument))
             return true;
-        }
         usleep(10000);
     }
     return false;
@@ -226,12 +219,10 @@ static bool read_command_line(const char *pid, char *line, size_t size)
     snprintf(path, sizeof path, "/proc/%s/cmdline", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t length = fd < 0 ? -1 : read(fd, line, size - 1);
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
-    for (ssize_t i = 0; i < length; i++) {
+    for (ssize_t i = 0; i < length; i++)
         line[i] = line[i] ? line[i] : ' ';
-    }
     line[length > 0 ? length : 0] = '\0';
     return length > 0;
 }
@@ -259,9 +250,8 @@ static size_t count_entries(const char *path)
 {
     size_t count = 0;
     DIR *folder = opendir(path);
-    while (folder && readdir(folder)) {
+    while (folder && readdir(folder))
         count++;
-    }
     closedir(folder);
     return count;
 }
@@ -282,14 +272,11 @@ size_t memory_kb(const char *key)
     size_t length = strlen(key);
     char line[256];
     FILE *file = fopen("/proc/self/status", "re");
-    while (file && fgets(line, sizeof line, file)) {
-        if (strncmp(line, key, length) == 0 && line[length] == ':') {
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, key, length) == 0 && line[length] == ':')
             value = strtoul(line + length + 1, NULL, 10);
-        }
-    }
-    if (file) {
+    if (file)
         fclose(file);
-    }
     return value;
 }
 

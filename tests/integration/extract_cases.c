@@ -48,9 +48,8 @@ int main(void)
     size_t count = (size_t)json_object_object_length(expected);
     struct extract_case *cases = calloc(count, sizeof *cases);
     struct CMUnitTest *tests = calloc(count, sizeof *tests);
-    if (cases == NULL || tests == NULL) {
+    if (cases == NULL || tests == NULL)
         return 1;
-    }
     size_t i = 0;
     json_object_object_foreach(expected, name, blocks)
     {

@@ -87,9 +87,8 @@ static const struct recorded {
 static size_t count_commands(const struct recorded *row)
 {
     size_t count = 0;
-    while (count < CANDIDATES && row->commands[count] != NULL) {
+    while (count < CANDIDATES && row->commands[count] != NULL)
         count++;
-    }
     return count;
 }
 

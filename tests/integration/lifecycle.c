@@ -234,9 +234,8 @@ static void many_executions_overlap(void **state)
                  i, MANY, i);
         background_prepare(&runs[i], instance, scripts[i]);
     }
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         background_begin(&runs[i]);
-    }
     for (int i = 0; i < MANY; i++) {
         char expected[16];
         snprintf(expected, sizeof expected, "%d\n", i);
@@ -287,9 +286,8 @@ static void a_callback_that_blocks_delays_neither_others_nor_cancel(void **state
     reply_release(&other.answer);
     assert_int_equal(host.table->cancel(instance, blocking.asked.request.execution_id, NULL),
                      CODE_EXECUTOR_OK);
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 1000; i++)
         assert_int_equal(write(gate[1], "x", 1), 1);
-    }
     background_join(&blocking);
     expect_cancelled(&blocking);
     reply_release(&blocking.answer);
@@ -395,9 +393,8 @@ static void cancel_with_id_0_ends_all(void **state)
 static int32_t cancel_in_begin(void *user_data, size_t block)
 {
     const question *asked = user_data;
-    if (block == 0) {
+    if (block == 0)
         return host.table->cancel(instance, asked->request.execution_id, NULL);
-    }
     return 0;
 }
 
@@ -457,9 +454,8 @@ static void start_can_be_cancelled(void **state)
     for (int i = 0; i < 5; i++) {
         code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
         int32_t status = host.table->start(instance, &error);
-        if (status != CODE_EXECUTOR_OK && status != CODE_EXECUTOR_CANCELLED) {
+        if (status != CODE_EXECUTOR_OK && status != CODE_EXECUTOR_CANCELLED)
             client_expect_ok(status, &error);
-        }
         reply answer = client_run(instance, "sleep 1000");
         if (answer.status != CODE_EXECUTOR_OK) {
             assert_int_equal(answer.status, CODE_EXECUTOR_CANCELLED);

@@ -36,9 +36,8 @@ static void expect_refused(const char *configuration, const char *words)
     assert_int_equal(host.table->create(NULL, configuration, &instance, &error),
                      CODE_EXECUTOR_INVALID);
     assert_null(instance);
-    if (!strstr(error.message, words)) {
+    if (!strstr(error.message, words))
         fail_msg("%s: \"%s\" is not in \"%s\"", configuration, words, error.message);
-    }
 }
 
 /* ------------------------------------------------------------------------------------------------

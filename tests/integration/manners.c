@@ -76,9 +76,8 @@ static void it_works_beside_a_thread_that_reaps_everything(void **state)
     pthread_t thread;
     atomic_bool done = false;
     assert_int_equal(pthread_create(&thread, NULL, wait_for_children, &done), 0);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 5; i++)
         run_once();
-    }
     atomic_store(&done, true);
     pthread_join(thread, NULL);
 }
@@ -92,9 +91,8 @@ static void signals_folder_mask_and_environment_stay(void **state)
     sigset_t mask_after = {{0}};
     char folder_before[4096];
     char folder_after[4096];
-    for (int number = 1; number < 32; number++) {
+    for (int number = 1; number < 32; number++)
         sigaction(number, NULL, &before[number]);
-    }
     pthread_sigmask(SIG_SETMASK, NULL, &mask_before);
     mode_t umask_before = umask(0022);
     umask(umask_before);
@@ -126,9 +124,8 @@ static void a_killed_runner_kills_no_host(void **state)
 
 static void *live_until(void *flag)
 {
-    while (!atomic_load((atomic_bool *)flag)) {
+    while (!atomic_load((atomic_bool *)flag))
         run_once();
-    }
     return NULL;
 }
 
@@ -154,24 +151,21 @@ static void a_forked_child_holds_no_connection_of_the_plugin(void **state)
     pthread_t threads[THREADS];
     atomic_bool done = false;
     size_t before = count_connections();
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, live_until, &done), 0);
-    }
     int failures = 0;
     for (int i = 0; i < 200; i++) {
         pid_t child = fork();
-        if (child == 0) {
+        if (child == 0)
             _exit(count_connections() > before ? 1 : 0);
-        }
         int status = -1;
         assert_int_equal(waitpid(child, &status, 0), child);
         failures += status != 0;
         usleep(1000);
     }
     atomic_store(&done, true);
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    }
     assert_int_equal(failures, 0);
 }
 
@@ -202,9 +196,8 @@ static void an_instance_is_of_no_use_and_no_harm_in_a_forked_child(void **state)
     background_begin(&run);
     assert_true(eventually(file_exists, "begun"));
     pid_t child = fork();
-    if (child == 0) {
+    if (child == 0)
         _exit(check_in_child(instance));
-    }
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
@@ -221,9 +214,8 @@ static void log_nothing(void *user_data, int32_t level, const char *message)
     (void)level;
     (void)message;
     pthread_t *expected = user_data;
-    if (!pthread_equal(*expected, pthread_self())) {
+    if (!pthread_equal(*expected, pthread_self()))
         abort();
-    }
 }
 
 static void the_log_is_called_on_the_calling_thread(void **state)
@@ -273,9 +265,8 @@ static void nothing_is_left_after_unloading(void **state)
         client_unload();
         assert_int_equal(count_threads(), threads);
         pid_t child = fork(); /* a handler that is no longer there would be called */
-        if (child == 0) {
+        if (child == 0)
             _exit(0);
-        }
         int status = -1;
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_int_equal(status, 0);
@@ -286,9 +277,8 @@ static void nothing_is_left_after_unloading(void **state)
         }
     }
     assert_int_equal(count_descriptors(), descriptors);
-    if (!is_instrumented() && memory_kb("VmRSS") > memory + 2048) {
+    if (!is_instrumented() && memory_kb("VmRSS") > memory + 2048)
         fail_msg("%zu kB have become %zu kB", memory, memory_kb("VmRSS"));
-    }
 }
 
 int main(int argc, char **argv)

@@ -87,12 +87,10 @@ static int32_t echo_create(const code_executor_host *host, const char *config_js
                            code_executor_instance **instance, code_executor_error *error)
 {
     const char *config = config_json == NULL || *config_json == '\0' ? "{}" : config_json;
-    if (config[strspn(config, " \t\n")] != '{') {
+    if (config[strspn(config, " \t\n")] != '{')
         return set(error, CODE_EXECUTOR_INVALID, "The configuration is no JSON object.");
-    }
-    if (strstr(config, "\"wrong\"") != NULL) {
+    if (strstr(config, "\"wrong\"") != NULL)
         return set(error, CODE_EXECUTOR_INVALID, "Unknown key \"wrong\".");
-    }
     code_executor_instance *new = calloc(1, sizeof *new);
     char *copy = strdup(config);
     if (new == NULL || copy == NULL) {
@@ -101,9 +99,8 @@ static int32_t echo_create(const code_executor_host *host, const char *config_js
         return set(error, CODE_EXECUTOR_NO_MEMORY, "No memory.");
     }
     new->config = copy;
-    if (host != NULL) {
+    if (host != NULL)
         new->host = *host;
-    }
     pthread_mutex_init(&new->lock, NULL);
     pthread_cond_init(&new->changed, NULL);
     *instance = new;
@@ -168,9 +165,8 @@ static int32_t echo_describe(code_executor_instance *instance, char **json,
         "\"isolation\":\"nothing runs\",\"engine\":null,\"limits\":{},\"config\":%s}";
     size_t size = sizeof format + strlen(instance->config) + 16;
     *json = malloc(size);
-    if (*json == NULL) {
+    if (*json == NULL)
         return set(error, CODE_EXECUTOR_NO_MEMORY, "No memory.");
-    }
     snprintf(*json, size, format, instance->started ? "started" : "stopped", instance->config);
     return set(error, CODE_EXECUTOR_OK, "");
 }
@@ -206,16 +202,14 @@ static bool is_cancelled(struct run *run)
 
 static void put(struct run *run, int32_t stream, const char *bytes, size_t length)
 {
-    if (length == 0) {
+    if (length == 0)
         return;
-    }
     keep(&run->streams[stream], bytes, length);
     keep(&run->streams[0], bytes, length);
     const code_executor_request *request = run->request;
     if (request->on_output != NULL &&
-        request->on_output(request->user_data, run->block, stream, bytes, length) != 0) {
+        request->on_output(request->user_data, run->block, stream, bytes, length) != 0)
         echo_cancel(run->instance, request->execution_id, NULL);
-    }
 }
 
 static void put_line(struct run *run, int32_t stream, const char *text)
@@ -269,9 +263,8 @@ static void order_touch(struct run *run, const char *text)
         char path[4096];
         snprintf(path, sizeof path, "%.*s/%s", (int)strcspn(folder, "\""), folder, text);
         FILE *file = fopen(path, "we");
-        if (file != NULL) {
+        if (file != NULL)
             fclose(file);
-        }
     }
 }
 
@@ -286,9 +279,8 @@ static void order_sleep(struct run *run, const char *text)
     until.tv_nsec %= 1000000000;
     int late = 0;
     pthread_mutex_lock(&run->instance->lock);
-    while (!run->flight->cancelled && late == 0) {
+    while (!run->flight->cancelled && late == 0)
         late = pthread_cond_timedwait(&run->instance->changed, &run->instance->lock, &until);
-    }
     pthread_mutex_unlock(&run->instance->lock);
 }
 
@@ -297,9 +289,8 @@ static void order_progress(struct run *run, const char *text)
     const code_executor_host *host = &run->instance->host;
     char *end = NULL;
     uint64_t done = strtoull(text, &end, 10);
-    if (host->progress != NULL) {
+    if (host->progress != NULL)
         host->progress(host->user_data, "something", done, strtoull(end, NULL, 10));
-    }
 }
 
 static void order_stubborn(struct run *run, const char *text)
@@ -363,9 +354,8 @@ static void obey_all(struct run *run, const code_executor_block *block)
         const char *newline = memchr(line, '\n', left);
         size_t length = newline == NULL ? left : (size_t)(newline - line);
         char *order = strndup(line, length);
-        if (order != NULL) {
+        if (order != NULL)
             obey(run, order);
-        }
         free(order);
         length += newline != NULL;
         line += length;
@@ -409,9 +399,8 @@ static code_executor_block_result *make_block_result(struct run *run,
                                                      const code_executor_block *block)
 {
     code_executor_block_result *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (made == NULL)
         return NULL;
-    }
     made->struct_size = sizeof *made;
     made->language = strdup(block->language);
     made->outcome = run->outcome;
@@ -434,9 +423,8 @@ static void free_const(const char *bytes)
 
 static void echo_result_free(code_executor_result *result)
 {
-    if (result == NULL) {
+    if (result == NULL)
         return;
-    }
     code_executor_block_result **blocks = (code_executor_block_result **)(uintptr_t)result->blocks;
     for (size_t i = 0; i < result->block_count; i++) {
         free_const(blocks[i]->language);
@@ -462,16 +450,14 @@ static void run_blocks(struct run *run, code_executor_block_result **blocks,
         run->outcome = CODE_EXECUTOR_COMPLETED;
         run->ended = false;
         memset(run->streams, 0, sizeof run->streams);
-        if (request->on_begin != NULL && request->on_begin(request->user_data, i) != 0) {
+        if (request->on_begin != NULL && request->on_begin(request->user_data, i) != 0)
             echo_cancel(run->instance, request->execution_id, NULL);
-        }
         run_block(run, request->blocks[i]);
         keep(&joined, run->streams[0].bytes == NULL ? "" : run->streams[0].bytes,
              run->streams[0].length);
         blocks[i] = make_block_result(run, request->blocks[i]);
-        if (blocks[i] == NULL) {
+        if (blocks[i] == NULL)
             break;
-        }
         result->block_count++;
         result->exit_code = run->exit_code;
         result->outcome = run->outcome;
@@ -493,9 +479,8 @@ static void remove_flight(code_executor_instance *instance, struct flight *fligh
 {
     pthread_mutex_lock(&instance->lock);
     struct flight **at = &instance->flights;
-    while (*at != flight) {
+    while (*at != flight)
         at = &(*at)->next;
-    }
     *at = flight->next;
     pthread_mutex_unlock(&instance->lock);
 }
@@ -504,9 +489,8 @@ static int32_t echo_execute(code_executor_instance *instance, const code_executo
                             code_executor_result **result, code_executor_error *error)
 {
     *result = NULL;
-    if (request->block_count == 0) {
+    if (request->block_count == 0)
         return set(error, CODE_EXECUTOR_INVALID, "No code blocks to execute.");
-    }
     code_executor_result *made = calloc(1, sizeof *made);
     code_executor_block_result **blocks = calloc(request->block_count, sizeof *blocks);
     if (made == NULL || blocks == NULL) {

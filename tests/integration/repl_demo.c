@@ -60,12 +60,10 @@ static struct talk *begin(void)
 static bool read_more(struct talk *talk, int milliseconds)
 {
     struct pollfd event = {talk->terminal, POLLIN, 0};
-    if (poll(&event, 1, milliseconds) <= 0) {
+    if (poll(&event, 1, milliseconds) <= 0)
         return true;
-    }
-    if (talk->length >= sizeof talk->seen - 1) {
+    if (talk->length >= sizeof talk->seen - 1)
         return false;
-    }
     ssize_t got =
         read(talk->terminal, talk->seen + talk->length, sizeof talk->seen - 1 - talk->length);
     talk->length += got > 0 ? (size_t)got : 0;
@@ -82,9 +80,8 @@ static void expect(struct talk *talk, const char *text)
             talk->mark = (size_t)(found - talk->seen) + strlen(text);
             return;
         }
-        if (demo_now() > deadline || !read_more(talk, 200)) {
+        if (demo_now() > deadline || !read_more(talk, 200))
             break;
-        }
     }
     print_error("not seen: %s\nbut: %s\n", text, talk->seen + talk->mark);
     kill(talk->process, SIGKILL);
@@ -449,11 +446,9 @@ static void it_is_small_when_idle(void **state)
     snprintf(path, sizeof path, "/proc/%d/status", (int)talk->process);
     FILE *status = fopen(path, "re");
     assert_non_null(status);
-    while (fgets(line, sizeof line, status) != NULL) {
-        if (strncmp(line, "VmRSS:", 6) == 0) {
+    while (fgets(line, sizeof line, status) != NULL)
+        if (strncmp(line, "VmRSS:", 6) == 0)
             kilobytes = strtol(line + 6, NULL, 10);
-        }
-    }
     fclose(status);
     assert_in_range(kilobytes, 1, 16 * 1024 - 1);
     quit(talk);

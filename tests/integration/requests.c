@@ -45,9 +45,8 @@ static void expect_refused(const code_executor_request *request, int32_t status,
     assert_int_equal(answer.status, status);
     assert_int_equal(answer.error.status, status);
     assert_null(answer.result);
-    if (!strstr(answer.error.message, words)) {
+    if (!strstr(answer.error.message, words))
         fail_msg("\"%s\" is not in \"%s\"", words, answer.error.message);
-    }
 }
 
 static void no_blocks_are_invalid(void **state)
@@ -318,9 +317,8 @@ static void a_flood_under_a_time_out_is_bounded(void **state)
     assert_int_equal(seen.begun, 1);
     assert_false(seen.elsewhere);
     size_t grown = memory_kb("VmHWM") - before;
-    if (!is_instrumented() && grown > 100 * 1024) {
+    if (!is_instrumented() && grown > 100 * 1024)
         fail_msg("the process grew by %zu kB", grown);
-    }
     reply_release(&answer);
     client_expect_output(instance, "echo works", "works\n");
 }
@@ -443,11 +441,9 @@ static void describe_tells_what_the_header_promises(void **state)
     char *json = NULL;
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     client_expect_ok(host.table->describe(instance, &json, &error), &error);
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        if (!strstr(json, members[i])) {
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+        if (!strstr(json, members[i]))
             fail_msg("%s is not in %s", members[i], json);
-        }
-    }
     host.table->string_free(json);
 }
 
@@ -460,11 +456,9 @@ static const code_executor_language *find_language(code_executor_instance *asked
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     assert_non_null(extension);
     client_expect_ok(extension->list(asked, &languages, &count, &error), &error);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(languages[i]->name, name) == 0) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(languages[i]->name, name) == 0)
             return languages[i];
-        }
-    }
     fail_msg("%s is not listed", name);
     return NULL;
 }

@@ -24,9 +24,8 @@
 static struct demo_result run(const char *message, const char *const *more)
 {
     struct demo_call call = {.arguments = {"run", "-e", "echo"}, .input = message};
-    for (size_t i = 0; more != NULL && more[i] != NULL; i++) {
+    for (size_t i = 0; more != NULL && more[i] != NULL; i++)
         call.arguments[i + 3] = more[i];
-    }
     struct demo_result result;
     demo_run(&call, &result);
     return result;
@@ -35,9 +34,8 @@ static struct demo_result run(const char *message, const char *const *more)
 static struct demo_result call(const char *const *arguments)
 {
     struct demo_call call = {0};
-    for (size_t i = 0; arguments[i] != NULL; i++) {
+    for (size_t i = 0; arguments[i] != NULL; i++)
         call.arguments[i] = arguments[i];
-    }
     struct demo_result result;
     demo_run(&call, &result);
     return result;
@@ -326,9 +324,8 @@ static int workspaces(void)
     int count = 0;
     DIR *folder = opendir(demo_folder());
     assert_non_null(folder);
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
         count += strncmp(entry->d_name, "host_demo-", 10) == 0;
-    }
     closedir(folder);
     return count;
 }
@@ -591,9 +588,8 @@ static void an_interrupted_run_still_gives_its_json(void **state)
     kill(process, SIGINT);
     char text[8192] = {0};
     size_t length = 0;
-    for (ssize_t got = 1; got > 0; length += got > 0 ? (size_t)got : 0) {
+    for (ssize_t got = 1; got > 0; length += got > 0 ? (size_t)got : 0)
         got = read(output[0], text + length, sizeof text - 1 - length);
-    }
     close(output[0]);
     assert_int_equal(demo_wait(process, 30), 130);
     if (length > 0) {

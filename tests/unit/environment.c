@@ -28,20 +28,17 @@ static const char *const *choose(environment_choice choice, struct arena *arena)
 
 static bool has(const char *const *chosen, const char *assignment)
 {
-    for (; *chosen; chosen++) {
-        if (strcmp(*chosen, assignment) == 0) {
+    for (; *chosen; chosen++)
+        if (strcmp(*chosen, assignment) == 0)
             return true;
-        }
-    }
     return false;
 }
 
 static size_t count(const char *const *chosen)
 {
     size_t number = 0;
-    while (chosen[number]) {
+    while (chosen[number])
         number++;
-    }
     return number;
 }
 

@@ -100,9 +100,8 @@ static void a_message_is_cut_between_characters(void **state)
         for (size_t shift = 0; shift < 4; shift++) {
             char text[4096] = "";
             memset(text, '.', shift);
-            for (size_t at = shift; at + width < sizeof text - 1; at += width) {
+            for (size_t at = shift; at + width < sizeof text - 1; at += width)
                 memcpy(text + at, characters[c], width);
-            }
             code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
             error_set(&error, CODE_EXECUTOR_IO, "%s", text);
             size_t length = strlen(error.message);

@@ -144,9 +144,8 @@ static void test_an_inferred_language_is_said_to_be(void **state)
     code_executor_extraction *extraction =
         extract(BYTES("```\nimport os\n```\n```python\nimport os\n```\n```\n?\n```\n"));
     static const bool inferred[] = {true, false, false};
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++)
         assert_int_equal(extraction->blocks[i]->inferred, inferred[i]);
-    }
     code_executor_extraction_free(extraction);
 }
 

@@ -60,9 +60,8 @@ static void test_case(void **state)
     code_executor_extraction *extraction = NULL;
     assert_int_equal(code_executor_extract(message, length, &extraction, &error), CODE_EXECUTOR_OK);
     assert_int_equal(extraction->block_count, json_object_array_length(tested->blocks));
-    for (size_t i = 0; i < extraction->block_count; i++) {
+    for (size_t i = 0; i < extraction->block_count; i++)
         check_block(extraction->blocks[i], json_object_array_get_idx(tested->blocks, i));
-    }
     code_executor_extraction_free(extraction);
 }
 

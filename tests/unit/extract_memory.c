@@ -44,9 +44,8 @@ static void test_each_allocation_may_be_the_one_that_fails(void **state)
 {
     (void)state;
     size_t count = 0;
-    while (fails_after(count, true)) {
+    while (fails_after(count, true))
         count++;
-    }
     assert_true(count > 50);
 }
 
@@ -54,9 +53,8 @@ static void test_memory_may_end_at_each_allocation(void **state)
 {
     (void)state;
     size_t count = 0;
-    while (fails_after(count, false)) {
+    while (fails_after(count, false))
         count++;
-    }
     assert_true(count > 50);
 }
 

@@ -75,14 +75,12 @@ static void add_words(text *to, const char *words)
 static void repeat_line(text *to, size_t times)
 {
     size_t begin = to->length;
-    while (begin > 0 && to->bytes[begin - 1] != '\n') {
+    while (begin > 0 && to->bytes[begin - 1] != '\n')
         begin--;
-    }
     char line[256];
     size_t length = to->length - begin;
-    if (length >= sizeof(line) - 1) {
+    if (length >= sizeof(line) - 1)
         return;
-    }
     memcpy(line, to->bytes + begin, length);
     for (size_t i = 0; i < times; i++) {
         add_words(to, "\n");
@@ -97,9 +95,8 @@ static void make_message(text *to)
     size_t count = 1 + next_random() % 40;
     for (size_t i = 0; i < count; i++) {
         add_words(to, pieces[next_random() % (sizeof(pieces) / sizeof(pieces[0]))]);
-        if (next_random() % 12 == 0) {
+        if (next_random() % 12 == 0)
             repeat_line(to, 1 + next_random() % 12);
-        }
     }
 }
 
@@ -109,9 +106,8 @@ static void make_message(text *to)
 
 static const char *source_at(const char *source, int line, int column)
 {
-    for (; line > 1; line--) {
+    for (; line > 1; line--)
         source = strchr(source, '\n') + 1;
-    }
     return source + column - 1;
 }
 
@@ -209,9 +205,8 @@ static void expand(const char *source, text *expanded)
     message_line line;
     expanded->length = 0;
     add_words(expanded, "");
-    while (message_next_line(&whole, &place, &line)) {
+    while (message_next_line(&whole, &place, &line))
         add_expanded(expanded, &line);
-    }
 }
 
 static void test_shadow_reads_as_the_message(void **state)

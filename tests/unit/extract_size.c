@@ -127,25 +127,22 @@ static void test_message(void **state)
     const big_message *tested = *state;
     pid_t child = fork();
     assert_true(child >= 0);
-    if (child == 0) {
+    if (child == 0)
         _exit(read_message(tested));
-    }
     int status = 0;
     struct rusage usage;
     assert_int_equal(wait4(child, &status, 0, &usage), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), EXIT_SUCCESS);
     long limit = SANITIZER_FACTOR * (tested->times * (long)(size_of(tested) / 1024) + 32 * 1024L);
-    if (usage.ru_maxrss > limit) {
+    if (usage.ru_maxrss > limit)
         fail_msg("%s took %ld KiB instead of %ld", tested->name, usage.ru_maxrss, limit);
-    }
 }
 
 int main(int argc, char **argv)
 {
-    if (argc > 1) {
+    if (argc > 1)
         size_of_large = strtoul(argv[1], NULL, 10) * MEGABYTE;
-    }
     enum { COUNT = sizeof(messages) / sizeof(messages[0]) };
     static struct CMUnitTest tests[COUNT];
     for (size_t i = 0; i < COUNT; i++) {

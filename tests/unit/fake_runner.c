@@ -22,16 +22,14 @@ static void *run(void *argument)
 transport *fake_runner_start(fake_runner *self, void (*behave)(fake_runner *self), void *context)
 {
     int ends[2];
-    if (fork_guard_socketpair(ends) != 0) {
+    if (fork_guard_socketpair(ends) != 0)
         abort();
-    }
     self->fd = ends[1];
     self->behave = behave;
     self->context = context;
     transport *made = socket_transport_create(ends[0], NULL, NULL);
-    if (!made || pthread_create(&self->thread, NULL, run, self) != 0) {
+    if (!made || pthread_create(&self->thread, NULL, run, self) != 0)
         abort();
-    }
     return made;
 }
 
@@ -46,9 +44,8 @@ static bool read_bytes(fake_runner *self, void *bytes, size_t length)
     unsigned char *at = bytes;
     while (length > 0) {
         ssize_t count = recv(self->fd, at, length, 0);
-        if (count <= 0) {
+        if (count <= 0)
             return false;
-        }
         at += count;
         length -= (size_t)count;
     }
@@ -58,9 +55,8 @@ static bool read_bytes(fake_runner *self, void *bytes, size_t length)
 bool fake_read(fake_runner *self, struct frame_header *header)
 {
     unsigned char bytes[FRAME_HEADER_SIZE];
-    if (!read_bytes(self, bytes, sizeof bytes)) {
+    if (!read_bytes(self, bytes, sizeof bytes))
         return false;
-    }
     *header = get_frame_header(bytes);
     return header->length <= sizeof self->payload &&
            read_bytes(self, self->payload, header->length);
@@ -68,11 +64,9 @@ bool fake_read(fake_runner *self, struct frame_header *header)
 
 bool fake_read_type(fake_runner *self, uint16_t type, struct frame_header *header)
 {
-    while (fake_read(self, header)) {
-        if (header->type == type) {
+    while (fake_read(self, header))
+        if (header->type == type)
             return true;
-        }
-    }
     return false;
 }
 
@@ -88,9 +82,8 @@ void fake_write_bytes(fake_runner *self, const void *bytes, size_t length)
     const unsigned char *at = bytes;
     while (length > 0) {
         ssize_t count = send(self->fd, at, length, MSG_NOSIGNAL);
-        if (count <= 0) {
+        if (count <= 0)
             return; /* the session has ended the connection */
-        }
         at += count;
         length -= (size_t)count;
     }
@@ -170,16 +163,14 @@ static void greet_and_behave(fake_runner *self)
 session *fake_runner_open(fake_runner *self, void (*behave)(fake_runner *self), void *context)
 {
     struct greeted *greeted = malloc(sizeof *greeted);
-    if (!greeted) {
+    if (!greeted)
         abort();
-    }
     *greeted = (struct greeted){behave, context};
     session *opened;
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     if (session_open(fake_runner_start(self, greet_and_behave, greeted), false, -1, &opened,
-                     &error) != CODE_EXECUTOR_OK) {
+                     &error) != CODE_EXECUTOR_OK)
         abort();
-    }
     return opened;
 }
 

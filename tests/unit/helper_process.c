@@ -33,9 +33,8 @@ static int32_t start_script(const char *script, const char *folder, helper_proce
     const char *const arguments[] = {"sh", "-c", script, NULL};
     const char *const environment[] = {"PATH=/usr/bin:/bin", "GIVEN=yes", NULL};
     int pipe_fds[2];
-    if (fork_guard_pipe(pipe_fds) != 0) {
+    if (fork_guard_pipe(pipe_fds) != 0)
         return CODE_EXECUTOR_IO;
-    }
     const helper_process_options options = {.program = SHELL,
                                             .arguments = arguments,
                                             .environment = environment,
@@ -59,9 +58,8 @@ static void run_script(const char *script, const char *folder, char *said, size_
     assert_int_equal(status, CODE_EXECUTOR_OK);
     size_t length = 0;
     ssize_t count;
-    while ((count = read(output, said + length, size - 1 - length)) > 0) {
+    while ((count = read(output, said + length, size - 1 - length)) > 0)
         length += (size_t)count;
-    }
     said[length] = '\0';
     assert_true(helper_process_wait(&process, LONG_MS));
     assert_true(helper_process_wait_all(&process, LONG_MS));
@@ -74,9 +72,8 @@ static int count_descriptors(void)
     int count = 0;
     DIR *folder = opendir("/proc/self/fd");
     assert_non_null(folder);
-    while (readdir(folder)) {
+    while (readdir(folder))
         count++;
-    }
     closedir(folder);
     return count;
 }
@@ -254,9 +251,8 @@ static void it_can_be_killed(void **state)
     assert_false(helper_process_wait(&process, 0));
     helper_process_kill(&process);
     bool ended = helper_process_wait(&process, 5000);
-    if (!ended) {
+    if (!ended)
         kill(atoi(said), SIGKILL); /* kernels before 5.2 have no pidfd to do it by */
-    }
     assert_true(helper_process_wait(&process, LONG_MS));
     assert_true(ended || process.pidfd < 0);
     helper_process_close(&process);
@@ -310,9 +306,8 @@ static void *start_many(void *argument)
     for (int i = 0; i < 20; i++) {
         char said[64];
         run_script("echo hello", NULL, said, sizeof said);
-        if (strcmp(said, "hello\n") != 0) {
+        if (strcmp(said, "hello\n") != 0)
             return (void *)1;
-        }
     }
     return NULL;
 }
@@ -322,9 +317,8 @@ static void many_threads_start_at_once(void **state)
     (void)state;
     pthread_t threads[8];
     int before = count_descriptors();
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 8; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, start_many, NULL), 0);
-    }
     for (size_t i = 0; i < 8; i++) {
         void *failed;
         pthread_join(threads[i], &failed);
@@ -378,9 +372,8 @@ static void a_forked_child_of_the_host_holds_no_descriptor_of_it(void **state)
     assert_int_equal(start_script("exec sleep 1000", NULL, &process, &output, &error),
                      CODE_EXECUTOR_OK);
     pid_t child = fork();
-    if (child == 0) {
+    if (child == 0)
         _exit(count_descriptors() == before ? 0 : 1);
-    }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);

@@ -80,9 +80,8 @@ char *host_realpath(const char *path, char *resolved)
 
 int host_asprintf(char **text, const char *format, ...)
 {
-    if (fails()) {
+    if (fails())
         return -1;
-    }
     va_list arguments;
     va_start(arguments, format);
     int written = vasprintf(text, format, arguments);

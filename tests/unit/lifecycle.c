@@ -51,9 +51,8 @@ static char current_folder[4096];
 
 static void enter(void)
 {
-    if (atomic_fetch_add(&fake.inside, 1) != 0) {
+    if (atomic_fetch_add(&fake.inside, 1) != 0)
         atomic_store(&fake.crowded, true);
-    }
 }
 
 static void leave(void)
@@ -72,9 +71,8 @@ static void be_runner(fake_runner *self)
                              fake_compose_hello(hello, PROTOCOL_MAGIC, PROTOCOL_VERSION));
         } else if (header.type == FRAME_SPAWN) {
             fake_output(self, header.execution, 1, "ran\n");
-            if (!memmem(self->payload, header.length, "STAY=1", 6)) {
+            if (!memmem(self->payload, header.length, "STAY=1", 6))
                 fake_exit(self, header.execution, EXIT_EXITED, 0);
-            }
         } else if (header.type == FRAME_KILL) {
             fake_exit(self, header.execution, EXIT_CANCELLED, 0);
         } else if (header.type == FRAME_RESET && atomic_load(&fake.answers_reset)) {
@@ -98,9 +96,8 @@ static int32_t wait_for_change(const launch_context *context, code_executor_erro
     while (atomic_load(&fake.behaviour) == WAITS) {
         struct pollfd ready = {.fd = context->cancel_fd, .events = POLLIN};
         poll(&ready, 1, 5);
-        if (launch_cancelled(context)) {
+        if (launch_cancelled(context))
             return error_set(error, CODE_EXECUTOR_CANCELLED, "the launch was cancelled");
-        }
     }
     return CODE_EXECUTOR_OK;
 }
@@ -113,9 +110,8 @@ static int32_t fake_launch(void *state, const launch_context *context, launched 
     atomic_fetch_add(&fake.launches, 1);
     launch_progress(context, "launching", 1, 2);
     int32_t status = wait_for_change(context, error);
-    if (status == CODE_EXECUTOR_OK && atomic_load(&fake.behaviour) == FAILS) {
+    if (status == CODE_EXECUTOR_OK && atomic_load(&fake.behaviour) == FAILS)
         status = error_set(error, CODE_EXECUTOR_UNAVAILABLE, "it does not want to");
-    }
     if (status == CODE_EXECUTOR_OK) {
         snprintf(fake.work_dir, sizeof fake.work_dir, "%s", context->work_dir);
         fake.runner = calloc(1, sizeof *fake.runner);
@@ -189,9 +185,8 @@ static void create(const char *config)
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     table = code_executor_plugin_v1();
     logged[0] = '\0';
-    if (table->create(&host, config, &instance, &error) != CODE_EXECUTOR_OK) {
+    if (table->create(&host, config, &instance, &error) != CODE_EXECUTOR_OK)
         fail_msg("%s", error.message);
-    }
 }
 
 static int set_up(void **state)
@@ -265,9 +260,8 @@ static void call_join(struct call *call)
 
 static void await_value(atomic_int *value, int expected)
 {
-    for (int i = 0; i < 60000 && atomic_load(value) != expected; i++) {
+    for (int i = 0; i < 60000 && atomic_load(value) != expected; i++)
         usleep(1000);
-    }
     assert_int_equal(atomic_load(value), expected);
 }
 
@@ -286,9 +280,8 @@ static void concurrent_starts_share_one_launch(void **state)
     (void)state;
     struct call calls[8];
     atomic_store(&fake.behaviour, WAITS);
-    for (uint64_t i = 0; i < 8; i++) {
+    for (uint64_t i = 0; i < 8; i++)
         call_begin(&calls[i], i / 2);
-    }
     let_them_wait();
     atomic_store(&fake.behaviour, SUCCEEDS);
     int refused = 0;
@@ -308,9 +301,8 @@ static void those_that_wait_share_a_failure(void **state)
     (void)state;
     struct call calls[4];
     atomic_store(&fake.behaviour, WAITS);
-    for (uint64_t i = 0; i < 4; i++) {
+    for (uint64_t i = 0; i < 4; i++)
         call_begin(&calls[i], i);
-    }
     let_them_wait();
     atomic_store(&fake.behaviour, FAILS);
     for (int i = 0; i < 4; i++) {
@@ -425,9 +417,8 @@ static void cancel_of_all_ends_a_launch_and_those_that_wait_for_it(void **state)
     (void)state;
     struct call calls[4];
     atomic_store(&fake.behaviour, WAITS);
-    for (uint64_t i = 0; i < 4; i++) {
+    for (uint64_t i = 0; i < 4; i++)
         call_begin(&calls[i], i);
-    }
     await_value(&fake.launches, 1);
     let_them_wait();
     assert_int_equal(table->cancel(instance, 0, NULL), CODE_EXECUTOR_OK);
@@ -483,9 +474,8 @@ static void stop_ends_a_launch_and_nobody_starts_again(void **state)
     (void)state;
     struct call calls[4];
     atomic_store(&fake.behaviour, WAITS);
-    for (uint64_t i = 0; i < 4; i++) {
+    for (uint64_t i = 0; i < 4; i++)
         call_begin(&calls[i], i);
-    }
     await_value(&fake.launches, 1);
     let_them_wait();
     assert_int_equal(table->stop(instance, NULL), CODE_EXECUTOR_OK);
@@ -613,9 +603,8 @@ static void stop_and_restart_end_what_runs(void **state)
         struct call call = {.id = 5, .stays = true};
         int before = atomic_load(&fake.launches);
         assert_int_equal(pthread_create(&call.thread, NULL, call_on_thread, &call), 0);
-        if (round == 0) {
+        if (round == 0)
             await_value(&fake.launches, before + 1);
-        }
         let_them_wait();
         assert_int_equal(round == 0 ? table->restart(instance, NULL) : table->stop(instance, NULL),
                          CODE_EXECUTOR_OK);
@@ -671,9 +660,8 @@ static void a_private_folder_is_removed_whatever_is_in_it(void **state)
 int main(void)
 {
     strcpy(current_folder, "/tmp/code_executor_unit-XXXXXX");
-    if (!mkdtemp(current_folder) || chdir(current_folder) != 0) {
+    if (!mkdtemp(current_folder) || chdir(current_folder) != 0)
         return 1;
-    }
     const struct CMUnitTest tests[] = {
         TEST(concurrent_starts_share_one_launch),
         TEST(those_that_wait_share_a_failure),

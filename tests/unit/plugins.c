@@ -34,9 +34,8 @@ static int tear_down(void **state)
 {
     (void)state;
     DIR *directory = opendir(folder);
-    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
         unlinkat(dirfd(directory), entry->d_name, entry->d_type == DT_DIR ? AT_REMOVEDIR : 0);
-    }
     closedir(directory);
     return rmdir(folder);
 }
@@ -73,9 +72,8 @@ static void check_load(const char *name)
 {
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     code_executor_plugin *plugin = NULL;
-    if (code_executor_plugin_load(name, &plugin, &error) != CODE_EXECUTOR_OK) {
+    if (code_executor_plugin_load(name, &plugin, &error) != CODE_EXECUTOR_OK)
         fail_msg("%s", error.message);
-    }
     assert_string_equal(code_executor_plugin_table(plugin)->name, "sample");
     assert_int_equal(code_executor_plugin_path(plugin)[0], '/');
     code_executor_plugin_unload(plugin);
@@ -89,11 +87,9 @@ static void check_refusal(const char *name, int32_t status, const char *const wo
     assert_int_equal(code_executor_plugin_load(name, &plugin, &error), status);
     assert_int_equal(error.status, status);
     assert_null(plugin);
-    for (size_t i = 0; words[i] != NULL; i++) {
-        if (strstr(error.message, words[i]) == NULL) {
+    for (size_t i = 0; words[i] != NULL; i++)
+        if (strstr(error.message, words[i]) == NULL)
             fail_msg("not in the message: %s\n%s", words[i], error.message);
-        }
-    }
     assert_int_equal(code_executor_plugin_load(name, &plugin, NULL), status);
 }
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -262,9 +258,8 @@ static void test_a_link_to_nothing_is_not_there(void **state)
 /* Root may read everything: then the test is somebody else for a moment. */
 static void become(uid_t user)
 {
-    if (getuid() == 0) {
+    if (getuid() == 0)
         assert_int_equal(seteuid(user), 0);
-    }
 }
 
 static void test_a_file_that_may_not_be_read_is_denied(void **state)
@@ -339,9 +334,8 @@ static const code_executor_plugin_entry *find_entry(const code_executor_plugin_l
 {
     for (size_t i = 0; i < list->entry_count; i++) {
         const code_executor_plugin_entry *entry = list->entries[i];
-        if (strcmp(entry->name, name) == 0 && strncmp(entry->path, in, strlen(in)) == 0) {
+        if (strcmp(entry->name, name) == 0 && strncmp(entry->path, in, strlen(in)) == 0)
             return entry;
-        }
     }
     fail_msg("%s is not listed", name);
     return NULL;
@@ -411,9 +405,8 @@ static size_t count_entries(const char *path)
 {
     size_t count = 0;
     DIR *directory = opendir(path);
-    while (readdir(directory) != NULL) {
+    while (readdir(directory) != NULL)
         count++;
-    }
     closedir(directory);
     return count;
 }
@@ -423,9 +416,8 @@ static size_t count_mappings(const char *name)
 {
     size_t count = 0;
     FILE *maps = fopen("/proc/self/maps", "re");
-    for (char line[8192]; fgets(line, sizeof(line), maps) != NULL;) {
+    for (char line[8192]; fgets(line, sizeof(line), maps) != NULL;)
         count += strstr(line, name) != NULL;
-    }
     fclose(maps);
     return count;
 }

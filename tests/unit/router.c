@@ -407,9 +407,8 @@ static void test_many_stretches(void **state)
         {sizeof(code_executor_block), "sh", "s", 1},
     };
     const code_executor_block **blocks = calloc(COUNT, sizeof(const code_executor_block *));
-    for (size_t i = 0; i < COUNT; i++) {
+    for (size_t i = 0; i < COUNT; i++)
         blocks[i] = &kinds[i % 2];
-    }
     code_executor_request request = {
         .struct_size = sizeof(request),
         .blocks = blocks,

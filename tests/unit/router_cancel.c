@@ -83,9 +83,8 @@ static void take_off(flight *now)
 
 static void wait_until_called(const code_executor_instance *instance)
 {
-    while (atomic_load(&instance->calls) == 0) {
+    while (atomic_load(&instance->calls) == 0)
         sleep_ms(1);
-    }
 }
 
 static void check_cancelled(flight *now, size_t block_count)
@@ -194,13 +193,11 @@ static void test_id_0_cancels_everything(void **state)
         flights[i].shell = first ? "1" : "wait";
         take_off(&flights[i]);
     }
-    while (atomic_load(&with->a.calls) < 6 || atomic_load(&with->b.calls) < 3) {
+    while (atomic_load(&with->a.calls) < 6 || atomic_load(&with->b.calls) < 3)
         sleep_ms(1);
-    }
     assert_int_equal(code_executor_router_cancel(with->router, 0, NULL), CODE_EXECUTOR_OK);
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 6; i++)
         check_cancelled(&flights[i], i % 2 == 0 ? 1 : 2);
-    }
     assert_int_equal(code_executor_router_cancel(with->router, 0, NULL), CODE_EXECUTOR_OK);
 }
 
@@ -247,9 +244,8 @@ static void test_a_cancel_at_any_moment_ends_the_execution(void **state)
         }
         assert_int_equal(pthread_join(now.thread, NULL), 0);
         assert_true(now.status == CODE_EXECUTOR_OK || now.status == CODE_EXECUTOR_CANCELLED);
-        if (now.result != NULL) {
+        if (now.result != NULL)
             assert_int_equal(now.result->result->outcome, CODE_EXECUTOR_INTERRUPTED);
-        }
         code_executor_routed_result_free(now.result);
     }
 }

@@ -51,12 +51,10 @@ static void set_error(code_executor_error *error, int32_t status, const char *wo
 static void result_free(code_executor_result *result)
 {
     whole_result *whole = (whole_result *)result;
-    if (whole == NULL) {
+    if (whole == NULL)
         return;
-    }
-    for (size_t i = 0; i < whole->result.block_count; i++) {
+    for (size_t i = 0; i < whole->result.block_count; i++)
         free(whole->blocks[i]);
-    }
     atomic_fetch_sub(&whole->owner->live, 1);
     free(whole->blocks);
     free(whole->output);
@@ -93,9 +91,8 @@ static void end_block(call *now, one_block *block, int32_t outcome, int32_t exit
     append(now->result, block->output);
     now->result->result.outcome = outcome;
     now->result->result.exit_code = exit_code;
-    if (now->result->result.code_file == NULL) {
+    if (now->result->result.code_file == NULL)
         now->result->result.code_file = block->result.code_file;
-    }
 }
 
 static bool is_cancelled(const call *now)
@@ -109,12 +106,10 @@ static int32_t run_block(call *now, size_t index, code_executor_error *error)
     const code_executor_block *given = now->request->blocks[index];
     const code_executor_request *request = now->request;
     one_block *block = add_block(now->result, given->language);
-    if (request->on_begin != NULL && request->on_begin(request->user_data, index) != 0) {
+    if (request->on_begin != NULL && request->on_begin(request->user_data, index) != 0)
         atomic_store(&now->instance->cancelled[now->place], true);
-    }
-    while (!is_cancelled(now) && strcmp(given->code, "wait") == 0) {
+    while (!is_cancelled(now) && strcmp(given->code, "wait") == 0)
         sleep_ms(1);
-    }
     if (is_cancelled(now)) {
         end_block(now, block, CODE_EXECUTOR_INTERRUPTED, 130);
     } else if (strncmp(given->code, "exit ", 5) == 0) {
@@ -132,11 +127,10 @@ static int32_t run_block(call *now, size_t index, code_executor_error *error)
                  given->language, given->code);
         if (request->on_output != NULL &&
             request->on_output(request->user_data, index, CODE_EXECUTOR_STREAM_STDOUT,
-                               block->output, strlen(block->output)) != 0) {
+                               block->output, strlen(block->output)) != 0)
             end_block(now, block, CODE_EXECUTOR_INTERRUPTED, 130);
-        } else {
+        else
             end_block(now, block, CODE_EXECUTOR_COMPLETED, 0);
-        }
     }
     return CODE_EXECUTOR_OK;
 }
@@ -146,9 +140,8 @@ static int32_t run_blocks(call *now, code_executor_error *error)
     int32_t status = CODE_EXECUTOR_OK;
     for (size_t i = 0; i < now->request->block_count && status == CODE_EXECUTOR_OK; i++) {
         status = run_block(now, i, error);
-        if (now->result->result.exit_code != 0) {
+        if (now->result->result.exit_code != 0)
             break;
-        }
     }
     return status;
 }
@@ -176,14 +169,12 @@ static int32_t execute(code_executor_instance *instance, const code_executor_req
         set_error(error, CODE_EXECUTOR_UNAVAILABLE, "not there");
         return CODE_EXECUTOR_UNAVAILABLE;
     }
-    if (strcmp(request->blocks[0]->code, "silent") == 0) {
+    if (strcmp(request->blocks[0]->code, "silent") == 0)
         return CODE_EXECUTOR_OK;
-    }
     sleep_ms(instance->deaf_for);
     take_place(&now);
-    for (unsigned i = 0; i < instance->starts_for && !is_cancelled(&now); i++) {
+    for (unsigned i = 0; i < instance->starts_for && !is_cancelled(&now); i++)
         sleep_ms(1);
-    }
     int32_t status = CODE_EXECUTOR_CANCELLED;
     if (is_cancelled(&now)) {
         set_error(error, status, "cancelled while starting");
@@ -213,9 +204,8 @@ static int32_t cancel(code_executor_instance *instance, uint64_t execution_id,
         }
     }
     atomic_fetch_add(found ? &instance->cancels : &instance->refused_cancels, 1);
-    if (!found) {
+    if (!found)
         set_error(error, CODE_EXECUTOR_NOT_FOUND, "not in flight");
-    }
     return found ? CODE_EXECUTOR_OK : CODE_EXECUTOR_NOT_FOUND;
 }
 

@@ -155,9 +155,8 @@ static void dangerous_commands_are_found(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         const char *found = sanitize_find(refused[i].script, strlen(refused[i].script));
-        if (!found || !strstr(found, refused[i].found)) {
+        if (!found || !strstr(found, refused[i].found))
             fail_msg("%s: found %s", refused[i].script, found ? found : "nothing");
-        }
     }
 }
 
@@ -166,9 +165,8 @@ static void harmless_ones_are_not(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++) {
         const char *found = sanitize_find(allowed[i], strlen(allowed[i]));
-        if (found) {
+        if (found)
             fail_msg("%s: found %s", allowed[i], found);
-        }
     }
 }
 
@@ -196,9 +194,8 @@ static void nesting_is_bounded(void **state)
         size_t width = strlen(openings[i]);
         char *script = malloc(width * REPEATS);
         assert_non_null(script);
-        for (size_t at = 0; at < REPEATS; at++) {
+        for (size_t at = 0; at < REPEATS; at++)
             memcpy(script + at * width, openings[i], width);
-        }
         (void)sanitize_find(script, width * REPEATS);
         free(script);
     }

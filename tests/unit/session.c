@@ -226,9 +226,8 @@ static void count_input(fake_runner *self)
     uint64_t total = 0;
     while (fake_read(self, &header)) {
         if (header.type == FRAME_STDIN) {
-            for (uint32_t i = 0; i < header.length; i++) {
+            for (uint32_t i = 0; i < header.length; i++)
                 total += self->payload[i] == (unsigned char)((total) % 251);
-            }
         } else if (header.type == FRAME_SPAWN) {
             char text[32];
             snprintf(text, sizeof text, "%llu", (unsigned long long)total);
@@ -247,9 +246,8 @@ static void standard_input_arrives_whole_before_the_command(void **state)
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         char *bytes = malloc(lengths[i] + 1);
         assert_non_null(bytes);
-        for (size_t at = 0; at < lengths[i]; at++) {
+        for (size_t at = 0; at < lengths[i]; at++)
             bytes[at] = (char)(at % 251);
-        }
         collected output = {.length = 0};
         session_command command = fake_command(&output);
         command.stdin_bytes = bytes;
@@ -279,9 +277,8 @@ static void flood_within_credit(fake_runner *self)
         *highest = credit;
         for (uint64_t sent = 0; sent < FLOOD;) {
             while (credit < sizeof block) {
-                if (!fake_read_type(self, FRAME_CREDIT, &header)) {
+                if (!fake_read_type(self, FRAME_CREDIT, &header))
                     return;
-                }
                 credit += get_u32(self->payload);
                 *highest = credit > *highest ? credit : *highest;
             }
@@ -321,9 +318,8 @@ static void answer_backwards(fake_runner *self)
     struct frame_header header;
     for (int round = 0; round < 10; round++) {
         for (int i = 0; i < MANY; i++) {
-            if (!fake_read_type(self, FRAME_SPAWN, &header)) {
+            if (!fake_read_type(self, FRAME_SPAWN, &header))
                 return;
-            }
             executions[i] = header.execution;
         }
         for (int i = MANY - 1; i >= 0; i--) {
@@ -342,9 +338,8 @@ static void *run_rounds(void *argument)
         session_command command = fake_command(&output);
         session_exit exited;
         if (session_run(opened, &command, NULL, &exited, NULL) != CODE_EXECUTOR_OK ||
-            strcmp(output.bytes, "x") != 0 || exited.exit_code != round) {
+            strcmp(output.bytes, "x") != 0 || exited.exit_code != round)
             return (void *)1;
-        }
     }
     return NULL;
 }
@@ -354,9 +349,8 @@ static void many_commands_overlap(void **state)
     (void)state;
     session *opened = fake_runner_open(&runner, answer_backwards, NULL);
     pthread_t threads[MANY];
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, run_rounds, opened), 0);
-    }
     for (int i = 0; i < MANY; i++) {
         void *failed;
         pthread_join(threads[i], &failed);
@@ -560,9 +554,8 @@ static void ending_the_session_cancels_what_runs(void **state)
     (void)state;
     session *opened = fake_runner_open(&runner, fake_drain, NULL);
     pthread_t threads[4];
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, run_blocking, opened), 0);
-    }
     assert_int_equal(pthread_create(&threads[3], NULL, end_soon, opened), 0);
     session_command command = fake_command(NULL);
     session_exit exited;
@@ -633,9 +626,8 @@ static void take_file(fake_runner *self)
         uint32_t length;
         const char *path = read_string(&reader, &length);
         bool right = length == 3 && memcmp(path, "a/b", 3) == 0 && read_u32(&reader) == 0644;
-        if (written->frames++ == 0) {
+        if (written->frames++ == 0)
             written->first_flags = header.detail;
-        }
         written->last_flags = header.detail;
         written->length += right ? reader.left : 0;
         if (header.detail & WRITE_LAST) {

@@ -102,9 +102,8 @@ static void a_frame_that_must_not_be_is_a_protocol_error(void **state)
         session_exit exited;
         code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
         int32_t status = session_run(opened, &command, NULL, &exited, &error);
-        if (status != CODE_EXECUTOR_PROTOCOL || session_alive(opened)) {
+        if (status != CODE_EXECUTOR_PROTOCOL || session_alive(opened))
             fail_msg("%s: status %d, %s", fault.what, (int)status, error.message);
-        }
         /* The session stays dead, and says the same. */
         assert_int_equal(session_run(opened, &command, NULL, &exited, NULL),
                          CODE_EXECUTOR_PROTOCOL);
@@ -117,11 +116,9 @@ static void send_more_than_credit(fake_runner *self)
 {
     static const char block[OUTPUT_PAYLOAD_MAX];
     struct frame_header header;
-    if (fake_read_type(self, FRAME_SPAWN, &header)) {
-        for (int i = 0; i < 1000; i++) {
+    if (fake_read_type(self, FRAME_SPAWN, &header))
+        for (int i = 0; i < 1000; i++)
             fake_write(self, FRAME_OUTPUT, 1, header.execution, block, sizeof block);
-        }
-    }
     fake_drain(self);
 }
 
@@ -131,9 +128,8 @@ static bool never_return_soon(void *user_data, int32_t stream, const char *bytes
     (void)bytes;
     (void)length;
     /* Until the session is over nothing is taken. */
-    for (int i = 0; i < 10000 && session_alive(*(session **)user_data); i++) {
+    for (int i = 0; i < 10000 && session_alive(*(session **)user_data); i++)
         usleep(1000);
-    }
     return true;
 }
 
@@ -187,9 +183,8 @@ static void send_greeting(fake_runner *self)
     struct frame_header header;
     fake_read(self, &header);
     fake_write_bytes(self, greeting->bytes, greeting->length);
-    if (greeting->length > 0) {
+    if (greeting->length > 0)
         fake_drain(self);
-    }
 }
 
 static int32_t open_with_greeting(const unsigned char *bytes, size_t length,
@@ -200,9 +195,8 @@ static int32_t open_with_greeting(const unsigned char *bytes, size_t length,
     int32_t status =
         session_open(fake_runner_start(&runner, send_greeting, (void *)(uintptr_t)&greeting), false,
                      -1, &opened, error);
-    if (status == CODE_EXECUTOR_OK) {
+    if (status == CODE_EXECUTOR_OK)
         session_release(opened);
-    }
     fake_runner_join(&runner);
     return status;
 }
@@ -365,13 +359,11 @@ static void send_garbage(fake_runner *self)
         size_t length = compose_conversation(bytes, header.execution);
         if (next_random() % 4 == 0) {
             length = sizeof bytes;
-            for (size_t i = 0; i < length; i++) {
+            for (size_t i = 0; i < length; i++)
                 bytes[i] = (unsigned char)next_random();
-            }
         }
-        for (uint32_t changes = next_random() % 4; changes > 0; changes--) {
+        for (uint32_t changes = next_random() % 4; changes > 0; changes--)
             bytes[next_random() % length] = (unsigned char)next_random();
-        }
         fake_write_bytes(self, bytes, length);
     }
 }
@@ -401,9 +393,8 @@ static void what_the_runner_would_refuse_is_not_sent(void **state)
     (void)state;
     session *opened = fake_runner_open(&runner, fake_drain, NULL);
     static const char *environment[ENVIRONMENT_MAX + 1];
-    for (size_t i = 0; i <= ENVIRONMENT_MAX; i++) {
+    for (size_t i = 0; i <= ENVIRONMENT_MAX; i++)
         environment[i] = "A=1";
-    }
     session_command command = fake_command(NULL);
     session_exit exited;
     command.environment = environment;

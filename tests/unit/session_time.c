@@ -68,12 +68,10 @@ static void answer_when_read(fake_runner *self)
     if (fake_read_type(self, FRAME_SPAWN, &header)) {
         static const char block[OUTPUT_PAYLOAD_MAX];
         uint32_t execution = header.execution;
-        for (int i = 0; i < 16; i++) {
+        for (int i = 0; i < 16; i++)
             fake_write(self, FRAME_OUTPUT, 1, execution, block, sizeof block);
-        }
-        if (fake_read_type(self, FRAME_CREDIT, &header)) {
+        if (fake_read_type(self, FRAME_CREDIT, &header))
             fake_exit(self, execution, EXIT_TIMED_OUT, 0);
-        }
     }
     fake_drain(self);
 }
@@ -121,9 +119,8 @@ static void one_that_gives_up_ends_all(void **state)
     (void)state;
     session *opened = fake_runner_open(&runner, fake_drain, NULL);
     pthread_t threads[4];
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, run_for_ever, opened), 0);
-    }
     usleep(50000);
     session_command command = fake_command(NULL);
     command.timeout_ms = 1;

@@ -16,9 +16,8 @@ static void test_every_status_has_the_word_of_the_header(void **state)
     static const char *const words[] = {
         "ok",        "invalid", "unsupported", "unavailable", "denied", "not_found", "conflict",
         "cancelled", "lost",    "timed_out",   "no_memory",   "io",     "protocol",  "internal"};
-    for (int32_t status = CODE_EXECUTOR_OK; status <= CODE_EXECUTOR_INTERNAL; status++) {
+    for (int32_t status = CODE_EXECUTOR_OK; status <= CODE_EXECUTOR_INTERNAL; status++)
         assert_string_equal(code_executor_status_name(status), words[status]);
-    }
 }
 
 static void test_every_outcome_has_the_word_of_the_header(void **state)
@@ -26,9 +25,8 @@ static void test_every_outcome_has_the_word_of_the_header(void **state)
     (void)state;
     static const char *const words[] = {"completed", "saved",         "refused", "timed_out",
                                         "cancelled", "out_of_memory", "failed"};
-    for (int32_t outcome = CODE_EXECUTOR_COMPLETED; outcome <= CODE_EXECUTOR_FAILED; outcome++) {
+    for (int32_t outcome = CODE_EXECUTOR_COMPLETED; outcome <= CODE_EXECUTOR_FAILED; outcome++)
         assert_string_equal(code_executor_outcome_name(outcome), words[outcome]);
-    }
 }
 
 static void test_values_of_a_later_version_are_unknown(void **state)
@@ -51,18 +49,16 @@ static void test_an_alias_has_the_name_of_its_language(void **state)
         {"PS1", "pwsh"},      {"PowerShell", "pwsh"},
         {"css", "css"},       {"JavaScript", "javascript"},
     };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         assert_string_equal(code_executor_language_name(names[i][0]), names[i][1]);
-    }
 }
 
 static void test_what_is_no_language_has_no_name(void **state)
 {
     (void)state;
     static const char *const words[] = {"", " ", "cobol", "p", "pyt", "python ", "py python3"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         assert_null(code_executor_language_name(words[i]));
-    }
     assert_null(code_executor_language_name(NULL));
 }
 

@@ -18,17 +18,15 @@ class executor {
     {
         code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
         if (code_executor_plugin_load(name, &plugin_, &error) != CODE_EXECUTOR_OK ||
-            table().create(nullptr, "{}", &instance_, &error) != CODE_EXECUTOR_OK) {
+            table().create(nullptr, "{}", &instance_, &error) != CODE_EXECUTOR_OK)
             std::cerr << error.message << '\n';
-        }
     }
     executor(const executor &) = delete;
     executor &operator=(const executor &) = delete;
     ~executor()
     {
-        if (plugin_ != nullptr) {
+        if (plugin_ != nullptr)
             table().destroy(instance_);
-        }
         code_executor_plugin_unload(plugin_);
     }
     const code_executor_v1 &table() const
@@ -48,11 +46,9 @@ class executor {
 int run(code_executor_router *router, const code_executor_extraction &found)
 {
     std::vector<const code_executor_block *> blocks;
-    for (size_t i = 0; i < found.block_count; i++) {
-        if (found.blocks[i]->complete) {
+    for (size_t i = 0; i < found.block_count; i++)
+        if (found.blocks[i]->complete)
             blocks.push_back(&found.blocks[i]->block);
-        }
-    }
     code_executor_request request = code_executor_request();
     request.struct_size = sizeof(request);
     request.blocks = blocks.data();
@@ -83,15 +79,12 @@ int main(int argc, char **argv)
         if (executors.back()->instance() == nullptr ||
             code_executor_router_add(router, i == 1 ? "text" : nullptr, argv[i],
                                      &executors.back()->table(), executors.back()->instance(),
-                                     nullptr) != CODE_EXECUTOR_OK) {
+                                     nullptr) != CODE_EXECUTOR_OK)
             return 125;
-        }
     }
     code_executor_extraction *found = nullptr;
-    if (code_executor_extract(message.data(), message.size(), &found, nullptr) !=
-        CODE_EXECUTOR_OK) {
+    if (code_executor_extract(message.data(), message.size(), &found, nullptr) != CODE_EXECUTOR_OK)
         return 125;
-    }
     int exit_code = run(router, *found);
     code_executor_extraction_free(found);
     code_executor_router_free(router);

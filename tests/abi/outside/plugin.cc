@@ -56,9 +56,8 @@ void run(const code_executor_request &request, size_t index, owned_result &into)
     const code_executor_block &block = *request.blocks[index];
     owned_block &owned = into.blocks[index];
     owned.language = block.language;
-    if (block.code_length > 0) {
+    if (block.code_length > 0)
         owned.output.assign(block.code, block.code_length);
-    }
     owned.output = std::string(owned.output.rbegin(), owned.output.rend());
     into.output += owned.output;
     owned.result = code_executor_block_result();
@@ -74,16 +73,14 @@ int32_t execute(code_executor_instance *, const code_executor_request *request,
                 code_executor_result **result, code_executor_error *error)
 {
     *result = nullptr;
-    if (request->block_count == 0) {
+    if (request->block_count == 0)
         return end(error, CODE_EXECUTOR_INVALID, "No code blocks to execute.");
-    }
     try {
         owned_result *made = new owned_result();
         *result = &made->result;
         made->blocks.resize(request->block_count);
-        for (size_t i = 0; i < request->block_count; i++) {
+        for (size_t i = 0; i < request->block_count; i++)
             run(*request, i, *made);
-        }
         made->result.struct_size = sizeof(made->result);
         made->result.output = made->output.data();
         made->result.output_length = made->output.size();
@@ -106,9 +103,8 @@ int32_t cancel(code_executor_instance *, uint64_t execution_id, code_executor_er
 int32_t describe(code_executor_instance *instance, char **json, code_executor_error *error)
 {
     *json = new (std::nothrow) char[instance->config.size() + 1];
-    if (*json == nullptr) {
+    if (*json == nullptr)
         return end(error, CODE_EXECUTOR_NO_MEMORY, "no memory");
-    }
     std::strcpy(*json, instance->config.c_str());
     return end(error, CODE_EXECUTOR_OK, "");
 }
