@@ -114,6 +114,10 @@ typedef struct commandline_launcher {
     int32_t (*shut_down)(void *state, const launch_context *context, bool lost,
                          code_executor_error *error);
 
+    /* Whether a restart launches anew, because ending what runs would leave more of the environment than the
+     * workspace, such as files in other places. NULL: it never does. */
+    bool (*restart_relaunches)(void *state);
+
     /* An objection to running CODE, in words for the result (free()), or NULL. The block is refused
      * with it. This member may be NULL. */
     char *(*object)(void *state, const char *language, const char *code, size_t length);

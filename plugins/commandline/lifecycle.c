@@ -173,12 +173,17 @@ static launch_context context_of(const lifecycle *self, const char *work_dir, in
                             .internal = self->instance};
 }
 
-/* The workspace for a launch, which exists then. */
-static int32_t make_work_dir(lifecycle *self, const char **work_dir, code_executor_error *error)
+/* The workspace for a launch, which exists then: where it is private, KEPT, unless that is NULL. */
+static int32_t make_work_dir(lifecycle *self, const char *kept, const char **work_dir,
+                             code_executor_error *error)
 {
     if (self->work_dir) {
         *work_dir = self->work_dir;
         return workspace_make(self->work_dir, error);
+    }
+    if (kept) {
+        *work_dir = kept;
+        return CODE_EXECUTOR_OK;
     }
     struct private_folder *folder = calloc(1, sizeof *folder);
     if (!folder)
@@ -217,13 +222,18 @@ static void note_identity(place *noted)
     }
 }
 
+/* Whether the path of the workspace leads to the folder that it led to when the place was launched. */
+static bool has_work_dir(const place *launched_place)
+{
+    struct stat status;
+    return stat(launched_place->work_dir, &status) == 0 &&
+           status.st_dev == launched_place->device && status.st_ino == launched_place->inode;
+}
+
 /* Whether the path of a workspace that is bound leads to another folder by now, or to none. */
 static bool is_replaced(const place *bound)
 {
-    struct stat status;
-    return bound->binds_work_dir &&
-           (stat(bound->work_dir, &status) != 0 || status.st_dev != bound->device ||
-            status.st_ino != bound->inode);
+    return bound->binds_work_dir && !has_work_dir(bound);
 }
 
 /* A launch whose runner did not answer, or that could not be prepared, is undone. */
@@ -255,9 +265,9 @@ static int32_t prepare(lifecycle *self, const launch_context *context, place *fr
 }
 
 /* Calls the launcher, greets the runner and prepares. No lock held. */
-static int32_t launch(lifecycle *self, place *fresh, code_executor_error *error)
+static int32_t launch(lifecycle *self, const char *kept, place *fresh, code_executor_error *error)
 {
-    int32_t status = make_work_dir(self, &fresh->work_dir, error);
+    int32_t status = make_work_dir(self, kept, &fresh->work_dir, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     launch_context context = context_of(self, fresh->work_dir, self->cancel_fd);
@@ -278,36 +288,49 @@ static int32_t launch(lifecycle *self, place *fresh, code_executor_error *error)
 }
 
 /* Ends a place's session and what the launcher made for it. No lock held. */
-static int32_t take_down(lifecycle *self, place *old, bool lost, code_executor_error *error)
+static int32_t shut_down(lifecycle *self, place *old, bool lost, code_executor_error *error)
 {
     launch_context context = context_of(self, old->work_dir, -1);
     session_end(old->session);
-    int32_t status = self->launcher->shut_down(self->launcher_state, &context, lost, error);
+    return self->launcher->shut_down(self->launcher_state, &context, lost, error);
+}
+
+/* The same, and the workspace goes too where it is private. */
+static int32_t take_down(lifecycle *self, place *old, bool lost, code_executor_error *error)
+{
+    int32_t status = shut_down(self, old, lost, error);
     int32_t removed = remove_private_folders(self, status == CODE_EXECUTOR_OK ? error : NULL);
     return status == CODE_EXECUTOR_OK ? removed : status;
 }
 
-static void replace_old(lifecycle *self, place *old)
+/* Makes room for a new place. Returns the workspace that this one is to have, or NULL for one of its own:
+ * a private one is as lasting as one that was given, but for a stop. */
+static const char *replace_old(lifecycle *self, place *old)
 {
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     launch_context context = context_of(self, old->work_dir, -1);
-    if (take_down(self, old, !session_alive(old->session), &error) != CODE_EXECUTOR_OK) {
+    bool lost = !session_alive(old->session);
+    const char *kept = has_work_dir(old) ? old->work_dir : NULL;
+    int32_t status = kept ? shut_down(self, old, lost, &error) : take_down(self, old, lost, &error);
+    if (status != CODE_EXECUTOR_OK) {
         launch_log(&context, CODE_EXECUTOR_LOG_WARNING,
                    "what was left of the former environment could not be removed: %s",
                    error.message);
     }
     place_release(old);
+    return kept;
 }
 
 static int32_t replace(lifecycle *self, place *old, place **fresh, code_executor_error *error)
 {
-    if (old)
-        replace_old(self, old);
+    const char *kept = old ? replace_old(self, old) : NULL;
     place *made = calloc(1, sizeof *made);
-    if (!made)
-        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for an environment");
-    atomic_init(&made->references, 1);
-    int32_t status = launch(self, made, error);
+    int32_t status = made ? CODE_EXECUTOR_OK
+                          : error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory to start anew");
+    if (made) {
+        atomic_init(&made->references, 1);
+        status = launch(self, kept, made, error);
+    }
     if (status == CODE_EXECUTOR_OK) {
         *fresh = made;
         return status;
@@ -464,6 +487,14 @@ static int32_t stop_now(lifecycle *self, code_executor_error *error)
     return status;
 }
 
+/* Whether a restart may leave the environment there is, and end only what runs in it. */
+static bool may_reset(const lifecycle *self)
+{
+    const commandline_launcher *launcher = self->launcher;
+    return self->state == LIFE_STARTED &&
+           !(launcher->restart_relaunches && launcher->restart_relaunches(self->launcher_state));
+}
+
 int32_t lifecycle_restart(lifecycle *self, ticket *owner, code_executor_error *error)
 {
     int32_t status = CODE_EXECUTOR_OK;
@@ -475,9 +506,9 @@ int32_t lifecycle_restart(lifecycle *self, ticket *owner, code_executor_error *e
     if (owner->cancelled) {
         status = cancelled_before_begin(error);
     } else {
-        bool was_up = self->state == LIFE_STARTED;
+        bool resets = may_reset(self);
         self->state = LIFE_STARTING;
-        if (was_up && reset_place(self, owner)) {
+        if (resets && reset_place(self, owner)) {
             set_state(self, LIFE_STARTED);
         } else if (owner->cancelled) {
             stop_now(self, NULL);

@@ -443,6 +443,13 @@ static int32_t sandbox_shut_down(void *state, const launch_context *context, boo
     return error_clear(error);
 }
 
+/* What code left in the private folders goes with the sandbox alone. */
+static bool sandbox_restart_relaunches(void *state)
+{
+    (void)state;
+    return true;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Configuration and description
  * --------------------------------------------------------------------------------------------- */
@@ -538,6 +545,7 @@ static const commandline_launcher sandbox_launcher = {
     .configure = sandbox_configure,
     .launch = sandbox_launch,
     .shut_down = sandbox_shut_down,
+    .restart_relaunches = sandbox_restart_relaunches,
     .describe = sandbox_describe,
     .destroy = sandbox_destroy,
 };

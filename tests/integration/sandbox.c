@@ -103,14 +103,36 @@ static void what_programs_commonly_need_works(void **state)
     box_free(self);
 }
 
+static void what_is_kept_inside_ends_with(int32_t (*end)(code_executor_instance *instance,
+                                                         code_executor_error *error))
+{
+    box *self = box_new("");
+    box_shell(self, "touch /tmp/kept /dev/shm/kept ~/kept kept");
+    assert_string_equal(box_shell(self, "ls /tmp /dev/shm ~ . | grep -c kept"), "4");
+    assert_int_equal(end(self->instance, NULL), CODE_EXECUTOR_OK);
+    assert_string_equal(box_shell(self, "ls /tmp /dev/shm ~ . | grep -c kept"), "1");
+    box_free(self);
+}
+
 static void what_is_kept_inside_ends_with_a_stop(void **state)
 {
     (void)state;
-    box *self = box_new("");
-    box_shell(self, "touch /tmp/kept ~/kept kept");
-    assert_string_equal(box_shell(self, "ls /tmp ~ . | grep -c kept"), "3");
-    assert_int_equal(sandbox_table()->stop(self->instance, NULL), CODE_EXECUTOR_OK);
-    assert_string_equal(box_shell(self, "ls /tmp ~ . | grep -c kept"), "1");
+    what_is_kept_inside_ends_with(sandbox_table()->stop);
+}
+
+static void what_is_kept_inside_ends_with_a_restart(void **state)
+{
+    (void)state;
+    what_is_kept_inside_ends_with(sandbox_table()->restart);
+}
+
+static void a_private_workspace_outlives_a_restart(void **state)
+{
+    (void)state;
+    box *self = box_new("\"work_dir\": null");
+    box_shell(self, "echo kept > file");
+    assert_int_equal(sandbox_table()->restart(self->instance, NULL), CODE_EXECUTOR_OK);
+    assert_string_equal(box_shell(self, "cat file"), "kept");
     box_free(self);
 }
 
@@ -292,6 +314,8 @@ int main(void)
         cmocka_unit_test(it_has_a_name_a_home_and_a_loopback),
         cmocka_unit_test(what_programs_commonly_need_works),
         cmocka_unit_test(what_is_kept_inside_ends_with_a_stop),
+        cmocka_unit_test(what_is_kept_inside_ends_with_a_restart),
+        cmocka_unit_test(a_private_workspace_outlives_a_restart),
         cmocka_unit_test(two_sandboxes_run_side_by_side),
         cmocka_unit_test(binds_show_files_and_folders),
         cmocka_unit_test(a_single_file_can_be_bound_writable),

@@ -42,6 +42,7 @@ static struct {
     atomic_bool crowded; /* there were two */
     atomic_bool answers_reset;
     atomic_bool binds;
+    atomic_bool relaunches; /* for a restart */
     atomic_bool fails_to_shut_down;
     char work_dir[4096]; /* of the last launch */
     fake_runner *runner; /* of the last launch */
@@ -140,6 +141,12 @@ static int32_t fake_shut_down(void *state, const launch_context *context, bool l
                : CODE_EXECUTOR_OK;
 }
 
+static bool fake_restart_relaunches(void *state)
+{
+    (void)state;
+    return atomic_load(&fake.relaunches);
+}
+
 static void fake_destroy(void *state)
 {
     free(state);
@@ -148,6 +155,7 @@ static void fake_destroy(void *state)
 static const commandline_launcher fake_launcher = {.configure = fake_configure,
                                                    .launch = fake_launch,
                                                    .shut_down = fake_shut_down,
+                                                   .restart_relaunches = fake_restart_relaunches,
                                                    .destroy = fake_destroy};
 
 CODE_EXECUTOR_COMMANDLINE_PLUGIN(
@@ -408,6 +416,32 @@ static void a_private_work_dir_lasts_until_stop(void **state)
     create("{}");
 }
 
+static void a_private_work_dir_outlives_what_is_launched_anew(void **state)
+{
+    (void)state;
+    table->destroy(instance);
+    atomic_store(&fake.binds, true);
+    create("{\"work_dir\": null}");
+    struct call call = {.id = 5};
+    call_now(&call);
+    char first[4096];
+    strcpy(first, fake.work_dir);
+    shutdown(fake.runner->fd, SHUT_RDWR); /* lost */
+    call_now(&call);
+    assert_int_equal(atomic_load(&fake.launches), 2);
+    assert_string_equal(fake.work_dir, first);
+    atomic_store(&fake.relaunches, true);
+    assert_int_equal(table->restart(instance, NULL), CODE_EXECUTOR_OK);
+    assert_int_equal(atomic_load(&fake.launches), 3);
+    assert_string_equal(fake.work_dir, first);
+    assert_int_equal(private_folder_remove(first, NULL), CODE_EXECUTOR_OK);
+    call_now(&call);
+    assert_int_equal(atomic_load(&fake.launches), 4);
+    assert_string_not_equal(fake.work_dir, first);
+    assert_int_equal(table->stop(instance, NULL), CODE_EXECUTOR_OK);
+    assert_int_equal(access(fake.work_dir, F_OK), -1);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Cancelling a launch
  * --------------------------------------------------------------------------------------------- */
@@ -541,6 +575,17 @@ static void restart_keeps_an_environment_that_can_be_reset(void **state)
     assert_int_equal(atomic_load(&fake.launches), 1);
 }
 
+static void restart_launches_anew_where_the_launcher_wants_it(void **state)
+{
+    (void)state;
+    atomic_store(&fake.relaunches, true);
+    assert_int_equal(table->start(instance, NULL), CODE_EXECUTOR_OK);
+    assert_int_equal(table->restart(instance, NULL), CODE_EXECUTOR_OK);
+    assert_int_equal(atomic_load(&fake.launches), 2);
+    assert_int_equal(atomic_load(&fake.shut_downs), 1);
+    assert_int_equal(atomic_load(&fake.lost), 0);
+}
+
 static void a_reset_without_an_answer_can_be_cancelled(void **state)
 {
     (void)state;
@@ -670,6 +715,7 @@ int main(void)
         TEST(the_work_dir_is_that_of_create),
         cmocka_unit_test(paths_are_made_absolute),
         TEST(a_private_work_dir_lasts_until_stop),
+        TEST(a_private_work_dir_outlives_what_is_launched_anew),
         TEST(cancel_of_all_ends_a_launch_and_those_that_wait_for_it),
         TEST(another_goes_on_where_the_one_that_launches_is_cancelled),
         TEST(one_that_waits_is_cancelled_alone),
@@ -677,6 +723,7 @@ int main(void)
         TEST(restart_ends_executions_that_wait_but_no_start),
         TEST(stop_tells_what_could_not_be_removed),
         TEST(restart_keeps_an_environment_that_can_be_reset),
+        TEST(restart_launches_anew_where_the_launcher_wants_it),
         TEST(a_reset_without_an_answer_can_be_cancelled),
         TEST(a_lost_environment_is_launched_anew),
         TEST(a_bound_work_dir_that_was_replaced_is_bound_anew),
