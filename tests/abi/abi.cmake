@@ -17,10 +17,14 @@ foreach(compiler gcc clang)
     foreach(standard c99 c11 c17 gnu99)
         add_test(NAME abi.header_${standard}_${compiler} COMMAND ${abi_${compiler}}
             -x c -std=${standard} ${c_warnings} ${includes} ${CMAKE_CURRENT_SOURCE_DIR}/header.c)
+        add_test(NAME abi.plugin_header_${standard}_${compiler} COMMAND ${abi_${compiler}} -D_POSIX_C_SOURCE=200809L
+            -x c -std=${standard} ${c_warnings} ${includes} ${CMAKE_CURRENT_SOURCE_DIR}/plugin_header.c)
     endforeach()
     foreach(standard c++11 c++17 c++20)
         add_test(NAME abi.header_${standard}_${compiler} COMMAND ${abi_${compiler}}
             -x c++ -std=${standard} ${cxx_warnings} ${includes} ${CMAKE_CURRENT_SOURCE_DIR}/header.c)
+        add_test(NAME abi.plugin_header_${standard}_${compiler} COMMAND ${abi_${compiler}} -D_POSIX_C_SOURCE=200809L
+            -x c++ -std=${standard} ${cxx_warnings} ${includes} ${CMAKE_CURRENT_SOURCE_DIR}/plugin_header.c)
     endforeach()
 endforeach()
 

@@ -26,21 +26,23 @@ expect() {
 }
 
 cat >"$work/message.md" <<'END'
-1. Text:
+1. Sum:
 
    ```text
-   Hello
+   2 3 +
+   4 *
    ```
 
 ```other
-abc```
+2 1
 ```
 END
-sum='HELLO
-ABC```'
-routed='HELLO
+sum='20
+2
+1'
+routed='20
 
-```cba'
+1 2'
 
 # ---- installed elsewhere than configured, then moved ----
 cmake --install "$build" --prefix "$work/first" >"$work/install.log" || fail "$(cat "$work/install.log")"
@@ -61,18 +63,18 @@ warnings="-Wall -Wextra -Werror"
 # The flags are lists of words.
 # shellcheck disable=SC2086
 {
-    ${CC:-cc} $warnings -Wno-unused-parameter -shared -fPIC plugin.c $api -o "$work/upper.so"
+    ${CC:-cc} $warnings -Wno-unused-parameter -shared -fPIC plugin.c $api -o "$work/rpn.so"
     ${CXX:-c++} -std=c++11 $warnings -shared -fPIC plugin.cc $api -o "$work/reverse.so"
     ${CC:-cc} $warnings host.c $host -o "$work/host_c"
     ${CXX:-c++} -std=c++11 $warnings host.cc $host -o "$work/host_cc"
 }
 export LD_LIBRARY_PATH="$libdir"
-expect "$sum" 0 "$work/host_c" "$work/upper.so"
-expect "$routed" 0 "$work/host_cc" "$work/upper.so" "$work/reverse.so"
-cp "$work/upper.so" "$work/reverse.so" "$plugins"
-expect "$sum" 0 "$work/host_c" upper # found beside the library
-rm "$plugins/upper.so" "$plugins/reverse.so"
-CODE_EXECUTOR_PLUGIN_PATH=$work expect "$routed" 0 "$work/host_cc" upper reverse
+expect "$sum" 0 "$work/host_c" "$work/rpn.so"
+expect "$routed" 0 "$work/host_cc" "$work/rpn.so" "$work/reverse.so"
+cp "$work/rpn.so" "$work/reverse.so" "$plugins"
+expect "$sum" 0 "$work/host_c" rpn # found beside the library
+rm "$plugins/rpn.so" "$plugins/reverse.so"
+CODE_EXECUTOR_PLUGIN_PATH=$work expect "$routed" 0 "$work/host_cc" rpn reverse
 expect "" 125 "$work/host_c" nothing 2>"$work/error"
 grep -q 'no plugin "nothing"' "$work/error" || fail "$(cat "$work/error")"
 
@@ -81,5 +83,5 @@ unset LD_LIBRARY_PATH
 cmake -S . -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/cmake.log" 2>&1 || fail "$(cat "$work/cmake.log")"
 cmake --build "$work/build" >"$work/make.log" 2>&1 || fail "$(cat "$work/make.log")"
 cmake --install "$work/build" >"$work/install.log" || fail "$(cat "$work/install.log")"
-expect "$sum" 0 "$work/build/host_c" upper
-expect "$routed" 0 "$work/build/host_cc" upper reverse
+expect "$sum" 0 "$work/build/host_c" rpn
+expect "$routed" 0 "$work/build/host_cc" rpn reverse

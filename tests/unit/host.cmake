@@ -23,6 +23,7 @@ target_link_libraries(host_with_test_memory
     INTERFACE PkgConfig::CMARK Threads::Threads ${CMAKE_DL_LIBS})
 target_include_directories(host_with_test_memory PUBLIC ${PROJECT_SOURCE_DIR}/plugin_api/host)
 
+host_unit_test(plugin_header LIBRARIES code_executor_api Threads::Threads)
 host_unit_test(words LIBRARIES code_executor_host)
 host_unit_test(extract_cases LIBRARIES code_executor_host PkgConfig::JSON_C
     DEFINITIONS EXTRACT_CASES="${PROJECT_SOURCE_DIR}/tests/cases/extract")
