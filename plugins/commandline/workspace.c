@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace.c: open the folder, walk to the file's own folder, write beside it, rename. The attacks
+ * workspace.c: open the folder, walk to the file's own folder, write beside it, change places. The attacks
  * that this answers are listed in workspace.h.
  */
 #include "workspace.h"
@@ -150,18 +150,19 @@ static int write_all(int fd, const char *bytes, size_t length)
     return 0;
 }
 
-/* Whether BASE in FOLDER is what may be replaced; and whether it can be run, which its successor
- * then can too. */
-static int look_at(int folder, const char *base, bool *runs)
+/* Whether BASE in FOLDER is what may be replaced; whether there is something, and whether it can be
+ * run, which its successor then can too. */
+static int look_at(int folder, const char *base, bool *exists, bool *runs)
 {
     struct stat status;
-    *runs = false;
+    *exists = *runs = false;
     if (fstatat(folder, base, &status, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : errno;
     if (S_ISLNK(status.st_mode))
         return ELSEWHERE;
     if (S_ISDIR(status.st_mode))
         return EISDIR;
+    *exists = true;
     *runs = status.st_mode & 0111;
     return S_ISREG(status.st_mode) ? 0 : IRREGULAR;
 }
@@ -188,11 +189,32 @@ static int create_temporary(int folder, char *name, size_t size)
     return -1;
 }
 
+/*
+ * Puts TEMPORARY in the place of BASE. Over a file that EXISTS a rename would make ext4 and others write the
+ * new one to the disk at once, for those who rename in order to survive a crash; that takes as long as all
+ * the rest of a block. The two change places instead, which no reader can tell from a rename, and the old
+ * one goes. Errno, or 0; TEMPORARY is left where it fails.
+ */
+static int put_in_place(int folder, const char *temporary, const char *base, bool exists)
+{
+    /* Not every file system can, and by now there may be nothing to exchange. */
+    if (!exists || renameat2(folder, temporary, folder, base, RENAME_EXCHANGE) != 0)
+        return renameat(folder, temporary, folder, base) == 0 ? 0 : errno;
+    if (unlinkat(folder, temporary, 0) == 0 || errno == ENOENT)
+        return 0;
+    /* Code has put a folder there since we looked. It stays, as with a rename. */
+    int problem = errno;
+    if (renameat2(folder, temporary, folder, base, RENAME_EXCHANGE) != 0)
+        (void)!renameat(folder, temporary, folder, base);
+    return problem;
+}
+
 /* Errno, one of the values above, or 0. */
 static int save_in(int folder, const char *base, const char *bytes, size_t length)
 {
+    bool exists;
     bool runs;
-    int problem = look_at(folder, base, &runs);
+    int problem = look_at(folder, base, &exists, &runs);
     if (problem)
         return problem;
     /* Beyond the limit a write would send SIGXFSZ, and end the host. */
@@ -210,8 +232,8 @@ static int save_in(int folder, const char *base, const char *bytes, size_t lengt
     /* A network's file system may tell only here that the disk is full. */
     if (close(fd) != 0 && !problem && errno != EINTR)
         problem = errno;
-    if (!problem && renameat(folder, temporary, folder, base) != 0)
-        problem = errno;
+    if (!problem)
+        problem = put_in_place(folder, temporary, base, exists);
     if (problem)
         unlinkat(folder, temporary, 0);
     return problem;

@@ -10,7 +10,7 @@
  *         is refused, wherever it leads. Names have no `..` (file_name.c), so there is no other way
  *         up, however folders are moved meanwhile
  *     a hard link to a file outside; a file that something else has open or mapped
- *         nothing that exists is ever opened: the bytes go to a new file, which is then renamed
+ *         nothing that exists is ever opened: the bytes go to a new file, which then takes its place
  *     a fifo, a device or a socket, where a write blocks or does something
  *         the same; and what stands in the file's place is refused when it is no regular file
  *     a link or a file under the new file's temporary name

@@ -409,6 +409,7 @@ static void a_race_for_the_file_is_never_lost(void **state)
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     expect_outside_untouched();
+    assert_in_range(entries(work), 0, 1); /* nothing temporary is left */
 }
 
 /* Deletes whatever appears. */
