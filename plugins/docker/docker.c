@@ -26,7 +26,8 @@
  *     container_body.h what the engine is asked to make
  *     runner_volume.h  the runner, where every container finds it
  *     init_command.h   what runs in it first
- *     image.h          pulling
+ *     image.h image_reference.h pull_progress.h  pulling, and the names of images
+ *     registry_credentials.h docker_config.h credential_helper.h  what they are pulled with
  *     sweep.h labels.h what dead hosts left, and how it is known
  *     attach.h stream.h the wire
  *     engine.h http.h endpoint.h wakeup_pair.h  the API, HTTP, the address, libcurl's descriptors

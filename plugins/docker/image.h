@@ -7,12 +7,14 @@
 
 #include "commandline.h"
 #include "engine.h"
+#include "registry_credentials.h"
 
 /*
- * Pulls IMAGE for PLATFORM (NULL: the engine's own). AUTH, an object as the engine's X-Registry-Auth
- * header has it, may be NULL. Progress goes to CONTEXT. CANCELLED when ENGINE->cancel_fd says so.
+ * Pulls IMAGE for PLATFORM (NULL: the engine's own). Progress goes to CONTEXT. CANCELLED when
+ * ENGINE->cancel_fd says so.
  */
 int32_t image_pull(struct engine *engine, const launch_context *context, const char *image,
-                   const char *platform, json_object *auth, code_executor_error *error);
+                   const char *platform, const struct registry_credentials *credentials,
+                   code_executor_error *error);
 
 #endif /* CODE_EXECUTOR_DOCKER_IMAGE_H */

@@ -137,7 +137,7 @@
             "registrytoken": {"type": ["string", "null"], "default": null, "description": "A bearer token for the registry."}, \
             "serveraddress": {"type": ["string", "null"], "default": null, "description": "The registry that they are for."} \
         },                                                                                         \
-        "description": "Credentials for pulling the image."                                        \
+        "description": "Credentials for pulling the image. null: what docker login has filed for its registry, in config.json of DOCKER_CONFIG or ~/.docker or with a credential helper."                                        \
     },                                                                                             \
     "init_command": {                                                                              \
         "type": ["string", "null"], "minLength": 1, "default": null,                               \

@@ -15,6 +15,7 @@
 #include "docker.h"
 #include "image.h"
 #include "json.h"
+#include "registry_credentials.h"
 #include "sweep.h"
 #include <stdio.h>
 #include <string.h>
@@ -73,27 +74,21 @@ static int32_t choose_user(struct docker *docker, const char **user, code_execut
     return CODE_EXECUTOR_OK;
 }
 
-/* The keys that were given, or NULL where there are none; the caller's. */
-static json_object *credentials(struct docker *docker)
-{
-    json_object *given = config_value(docker->config, "registry_auth");
-    json_object *auth = given ? json_object_new_object() : NULL;
-    if (!auth)
-        return NULL;
-    json_object_object_foreach(given, key, value)
-    {
-        if (value)
-            json_put_string(auth, key, json_object_get_string(value));
-    }
-    return auth;
-}
-
 static int32_t pull(struct start *start, code_executor_error *error)
 {
-    json_object CLEANUP_JSON *auth = credentials(start->docker);
+    struct engine *engine = start->docker->engine;
+    struct registry_credentials credentials;
     start->pulled = true;
-    return image_pull(start->docker->engine, start->context, start->image, start->platform, auth,
-                      error);
+    int32_t status =
+        registry_credentials_find(config_value(start->docker->config, "registry_auth"),
+                                  start->image, engine->cancel_fd, &credentials, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    if (credentials.trouble[0])
+        launch_log(start->context, CODE_EXECUTOR_LOG_WARNING, "%s", credentials.trouble);
+    status = image_pull(engine, start->context, start->image, start->platform, &credentials, error);
+    registry_credentials_clear(&credentials);
+    return status;
 }
 
 static void choose_name(struct start *start)

@@ -9,3 +9,5 @@ endfunction()
 
 docker_unit_test(stream)
 docker_unit_test(container_body)
+docker_unit_test(image_reference)
+docker_unit_test(credentials)
