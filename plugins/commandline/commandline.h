@@ -88,6 +88,10 @@ typedef struct launched {
 } launched;
 
 typedef struct commandline_launcher {
+    /* Sees the configuration as it was given, before the defaults are filled in; see config.h. May be
+     * NULL. */
+    int32_t (*adjust)(json_object *given, code_executor_error *error);
+
     /* Reads the keys of its own from CONFIG, which follows the schema and has every default filled in.
      * Touches nothing outside the process. *STATE is the launcher's, until destroy; after a failure
      * destroy is called when it is not NULL. */

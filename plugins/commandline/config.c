@@ -20,14 +20,23 @@ static int32_t parse_schema(const char *text, json_object **schema, code_executo
     return status;
 }
 
-static int32_t read_by(json_object *schema, json_object *config, code_executor_error *error)
+static int32_t read_by(json_object *schema, config_adjuster adjust, json_object *config,
+                       code_executor_error *error)
 {
     int32_t status = schema_check(schema, config, error);
+    if (status == CODE_EXECUTOR_OK && adjust)
+        status = adjust(config, error);
     return status == CODE_EXECUTOR_OK ? schema_fill(schema, config, error) : status;
 }
 
 int32_t config_read(const char *schema, const char *json, json_object **config,
                     code_executor_error *error)
+{
+    return config_read_adjusted(schema, json, NULL, config, error);
+}
+
+int32_t config_read_adjusted(const char *schema, const char *json, config_adjuster adjust,
+                             json_object **config, code_executor_error *error)
 {
     *config = NULL;
     json_object *parsed_schema;
@@ -38,7 +47,7 @@ int32_t config_read(const char *schema, const char *json, json_object **config,
             error_prefix(error, status, "configuration: ");
     }
     if (status == CODE_EXECUTOR_OK)
-        status = read_by(parsed_schema, *config, error);
+        status = read_by(parsed_schema, adjust, *config, error);
     json_object_put(parsed_schema);
     if (status != CODE_EXECUTOR_OK) {
         json_object_put(*config);

@@ -48,6 +48,12 @@
 int32_t config_read(const char *schema, const char *json, json_object **config,
                     code_executor_error *error);
 
+/* The same, but ADJUST (which may be NULL) sees what was GIVEN before defaults are filled in, and may refuse
+ * it, or add keys with right values: such as follow from other keys, and hold where nothing was given. */
+typedef int32_t (*config_adjuster)(json_object *given, code_executor_error *error);
+int32_t config_read_adjusted(const char *schema, const char *json, config_adjuster adjust,
+                             json_object **config, code_executor_error *error);
+
 /*
  * Getters. KEY is one that the schema declares with the getter's type, perhaps beside null. What
  * they return lives as long as CONFIG.

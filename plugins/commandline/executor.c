@@ -168,7 +168,8 @@ static int32_t read_settings(code_executor_instance *self, code_executor_error *
 static int32_t build(code_executor_instance *self, const char *config_json,
                      code_executor_error *error)
 {
-    int32_t status = config_read(self->table->config_schema, config_json, &self->config, error);
+    int32_t status = config_read_adjusted(self->table->config_schema, config_json,
+                                          self->launcher->adjust, &self->config, error);
     if (status == CODE_EXECUTOR_OK)
         status = read_settings(self, error);
     if (status == CODE_EXECUTOR_OK)

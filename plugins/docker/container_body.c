@@ -7,6 +7,7 @@
  */
 #include "container_body.h"
 #include "config.h"
+#include "container_user.h"
 #include "json.h"
 #include "labels.h"
 #include <errno.h>
@@ -81,12 +82,11 @@ static bool put_labels(const struct body *body, bool keep)
 /* A user who is not in the image's /etc/passwd has "/" for a home, where nothing can be written. */
 static bool put_user(const struct body *body)
 {
-    const char *user = config_string(body->config, "user");
     if (!body->facts->user)
         return true;
     if (!json_put_string(body->root, "User", body->facts->user))
         return false;
-    if (strcmp(user, "auto") != 0)
+    if (!container_user_is_chosen(config_string(body->config, "user")))
         return true;
     json_object *environment = json_put_array(body->root, "Env");
     return environment && json_append_string(environment, HOME_OF_ANYBODY);

@@ -24,6 +24,7 @@
  *     start.c          the steps from configuration to a running container
  *     container.h      one container: create, watch, start, kill, remove
  *     container_body.h what the engine is asked to make
+ *     container_user.h profile.h  who code runs as; many options in one word
  *     runner_volume.h  the runner, where every container finds it
  *     init_command.h   what runs in it first
  *     image.h image_reference.h pull_progress.h  pulling, and the names of images
@@ -42,6 +43,7 @@
 #include "config.h"
 #include "init_command.h"
 #include "json.h"
+#include "profile.h"
 #include "schema.h"
 #include <errno.h>
 #include <stdio.h>
@@ -271,6 +273,7 @@ static void docker_describe(void *state, bool started, json_object *description)
 /* ---- the plugin -------------------------------------------------------------------------------- */
 
 static const commandline_launcher docker_launcher = {
+    .adjust = profile_apply,
     .configure = docker_configure,
     .launch = docker_launch,
     .prepare = docker_prepare,

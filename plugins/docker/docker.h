@@ -7,6 +7,7 @@
 
 #include "commandline.h"
 #include "container.h"
+#include "container_user.h"
 #include "endpoint.h"
 #include "labels.h"
 #include "runner_volume.h"
@@ -24,7 +25,7 @@ struct docker {
     struct runner_volume volume;
     bool volume_known;
     bool runner_seen; /* in the volume, whole */
-    char user[32];    /* what "auto" means; empty: not known yet */
+    struct container_user user;
 
     /* While it is up. */
     char launch_id[LAUNCH_ID_SIZE]; /* on the labels of all that the launch makes */

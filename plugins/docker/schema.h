@@ -35,9 +35,13 @@
         "type": "boolean", "default": true,                                                        \
         "description": "Whether the container is stopped by stop and by the end of the instance or of the host. false: it goes on with whatever code has left running in it; a later start or restart of the same instance puts a fresh one in its place." \
     },                                                                                             \
+    "profile": {                                                                                   \
+        "type": "string", "enum": ["standard", "strict"], "default": "standard",                   \
+        "description": "Options in one word; those that are given beside it count. strict: no network, read-only files but for the workspace and 64 MB of /tmp in memory, no capabilities, user unprivileged, 512 MB of memory, one processor, 256 processes." \
+    },                                                                                             \
     "user": {                                                                                      \
         "type": ["string", "null"], "minLength": 1, "default": null,                               \
-        "description": "Who code runs as: a name of the image, or uid or uid:gid in numbers. auto: the uid and gid of the host process, so that files belong to it. null: as the image says." \
+        "description": "Who code runs as: a name of the image, or uid or uid:gid in numbers. auto: the uid and gid of the host process, so that files belong to it. unprivileged: the same, but never root: where the host process is root, the owner of the workspace, or where that is root too, 65534 with a group that may write there (the folder is given one). null: as the image says." \
     },                                                                                             \
     "network": {                                                                                   \
         "type": ["string", "null"], "minLength": 1, "default": null,                               \

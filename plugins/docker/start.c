@@ -38,42 +38,6 @@ struct start {
 
 /* ---- before the container ---------------------------------------------------------------------- */
 
-static int32_t is_rootless(struct docker *docker, bool *rootless, code_executor_error *error)
-{
-    struct answer CLEANUP_ANSWER answer = {0};
-    int32_t status = engine_call(docker->engine, "GET", "/info", NULL, &answer, error);
-    if (status != CODE_EXECUTOR_OK)
-        return status;
-    if (answer.status != 200)
-        return engine_refusal(docker->engine, &answer, "ask whether the engine is rootless", error);
-    json_object *options = json_member(answer.json, "SecurityOptions");
-    size_t count =
-        json_object_is_type(options, json_type_array) ? json_object_array_length(options) : 0;
-    for (size_t i = 0; i < count; i++) {
-        const char *option = json_object_get_string(json_object_array_get_idx(options, i));
-        *rootless = *rootless || (option && strstr(option, "name=rootless"));
-    }
-    return CODE_EXECUTOR_OK;
-}
-
-/* In a rootless engine root is the user whom the engine belongs to. */
-static int32_t choose_user(struct docker *docker, const char **user, code_executor_error *error)
-{
-    bool rootless = false;
-    *user = config_string(docker->config, "user");
-    if (!*user || strcmp(*user, "auto") != 0)
-        return CODE_EXECUTOR_OK;
-    if (!docker->user[0]) {
-        int32_t status = is_rootless(docker, &rootless, error);
-        if (status != CODE_EXECUTOR_OK)
-            return status;
-        snprintf(docker->user, sizeof docker->user, "%u:%u", rootless ? 0 : geteuid(),
-                 rootless ? 0 : getegid());
-    }
-    *user = docker->user;
-    return CODE_EXECUTOR_OK;
-}
-
 static int32_t pull(struct start *start, code_executor_error *error)
 {
     struct engine *engine = start->docker->engine;
@@ -113,7 +77,9 @@ static int32_t make_body(struct start *start, code_executor_error *error)
         status = runner_volume_find(start->context->runner_path, &docker->volume, error);
     docker->volume_known = status == CODE_EXECUTOR_OK;
     if (status == CODE_EXECUTOR_OK)
-        status = choose_user(docker, &facts.user, error);
+        status = container_user_choose(&docker->user, docker->engine,
+                                       config_string(docker->config, "user"),
+                                       start->context->work_dir, &facts.user, error);
     if (status == CODE_EXECUTOR_OK)
         status = container_body(docker->config, &facts, &start->body, error);
     if (status == CODE_EXECUTOR_OK)
