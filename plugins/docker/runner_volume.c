@@ -5,78 +5,21 @@
 #include "runner_volume.h"
 #include "json.h"
 #include "labels.h"
-#include <errno.h>
-#include <fcntl.h>
+#include "runner_archive.h"
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define VOLUME_PREFIX   "code-executor-runner-"
-#define RUNNER_SIZE_MAX (64 * 1024 * 1024)
-#define TAR_BLOCK       512
-
-/* ---- the runner's file ------------------------------------------------------------------------- */
-
-struct file {
-    char *bytes;
-    size_t size;
-};
-
-static void file_clear(struct file *file)
-{
-    free(file->bytes);
-}
-
-#define CLEANUP_FILE __attribute__((cleanup(file_clear)))
-
-static int32_t read_all(int descriptor, const char *path, struct file *file,
-                        code_executor_error *error)
-{
-    struct stat status;
-    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 ||
-        status.st_size > RUNNER_SIZE_MAX)
-        return error_set(error, CODE_EXECUTOR_IO, "the runner program at %s is no program", path);
-    file->bytes = malloc((size_t)status.st_size);
-    if (!file->bytes)
-        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
-    while (file->size < (size_t)status.st_size) {
-        ssize_t count =
-            read(descriptor, file->bytes + file->size, (size_t)status.st_size - file->size);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return error_set_errno(error, CODE_EXECUTOR_IO, count < 0 ? errno : EIO,
-                                   "cannot read the runner program at %s", path);
-        file->size += (size_t)count;
-    }
-    return CODE_EXECUTOR_OK;
-}
-
-static int32_t read_runner(const char *path, struct file *file, code_executor_error *error)
-{
-    *file = (struct file){0};
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        return error_set_errno(error, errno == ENOENT ? CODE_EXECUTOR_NOT_FOUND : CODE_EXECUTOR_IO,
-                               errno,
-                               "cannot read the runner program at %s, which is installed beside "
-                               "the plugin",
-                               path);
-    int32_t status = read_all(descriptor, path, file, error);
-    close(descriptor);
-    return status;
-}
+#define VOLUME_PREFIX "code-executor-runner-"
 
 int32_t runner_volume_find(const char *path, struct runner_volume *volume,
                            code_executor_error *error)
 {
-    struct file CLEANUP_FILE file;
+    struct runner_archive CLEANUP_ARCHIVE file;
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned length = 0;
-    int32_t status = read_runner(path, &file, error);
+    int32_t status = runner_archive_read(path, &file, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     if (EVP_Digest(file.bytes, file.size, digest, &length, EVP_sha256(), NULL) != 1)
@@ -145,44 +88,15 @@ int32_t runner_volume_check(const struct runner_volume *volume, struct container
 
 /* ---- fill -------------------------------------------------------------------------------------- */
 
-/* A header of the ustar format. */
-static void tar_header(char *block, const char *name, char type, const char *link, size_t size)
-{
-    memset(block, 0, TAR_BLOCK);
-    snprintf(block, 100, "%s", name);
-    snprintf(block + 100, 8, "%07o", 0555);    /* mode */
-    snprintf(block + 108, 8, "%07o", 0);       /* owner */
-    snprintf(block + 116, 8, "%07o", 0);       /* group */
-    snprintf(block + 124, 12, "%011zo", size); /* size */
-    snprintf(block + 136, 12, "%011o", 0);     /* time */
-    memset(block + 148, ' ', 8);               /* check sum, counted as blanks */
-    block[156] = type;
-    snprintf(block + 157, 100, "%s", link);
-    memcpy(block + 257, "ustar\00000", 8);
-    unsigned sum = 0;
-    for (size_t i = 0; i < TAR_BLOCK; i++)
-        sum += (unsigned char)block[i];
-    snprintf(block + 148, 8, "%06o", sum);
-}
-
 /* The bytes under a name of this fill's own, then the runner's name as a link to it. */
-static int32_t make_archive(const char *path, struct file *archive, code_executor_error *error)
+static int32_t make_archive(const char *path, struct runner_archive *archive,
+                            code_executor_error *error)
 {
-    struct file CLEANUP_FILE file;
     char id[LAUNCH_ID_SIZE], name[64];
-    int32_t status = read_runner(path, &file, error);
-    if (status != CODE_EXECUTOR_OK)
-        return status;
-    size_t padded = (file.size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
-    archive->size = TAR_BLOCK + padded + TAR_BLOCK + 2 * TAR_BLOCK;
-    archive->bytes = calloc(1, archive->size);
-    if (!archive->bytes || !labels_random_id(id))
-        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    if (!labels_random_id(id))
+        return error_set(error, CODE_EXECUTOR_IO, "the system has no random numbers to give");
     snprintf(name, sizeof name, "runner-%s", id);
-    tar_header(archive->bytes, name, '0', "", file.size);
-    memcpy(archive->bytes + TAR_BLOCK, file.bytes, file.size);
-    tar_header(archive->bytes + TAR_BLOCK + padded, "runner", '1', name, 0);
-    return CODE_EXECUTOR_OK;
+    return runner_archive_make(path, name, "runner", archive, error);
 }
 
 static json_object *helper_body(const struct runner_volume *volume, const char *image,
@@ -202,22 +116,12 @@ static json_object *helper_body(const struct runner_volume *volume, const char *
     return body;
 }
 
-static int32_t put_archive(struct container *helper, const struct file *archive,
+static int32_t put_archive(struct container *helper, const struct runner_archive *archive,
                            code_executor_error *error)
 {
-    char path[160];
     struct answer CLEANUP_ANSWER answer = {0};
-    http_transfer *transfer = NULL;
-    snprintf(path, sizeof path, "/containers/%s/archive?path=" RUNNER_FOLDER, helper->id);
-    http_request request = {.method = "PUT",
-                            .path = path,
-                            .content_type = "application/x-tar",
-                            .body = archive->bytes,
-                            .body_length = archive->size};
-    int32_t status = engine_begin(helper->engine, request, &transfer, error);
-    if (status == CODE_EXECUTOR_OK)
-        status = engine_finish(helper->engine, transfer, helper->engine->limit_ms, &answer, error);
-    http_end(transfer);
+    int32_t status =
+        runner_archive_put(archive, helper->engine, helper->id, RUNNER_FOLDER, &answer, error);
     if (status != CODE_EXECUTOR_OK || answer.status == 200)
         return status;
     if (strstr(answer.message, "file exists")) /* another host has just done the same */
@@ -231,7 +135,7 @@ int32_t runner_volume_fill(const struct runner_volume *volume, struct engine *en
 {
     char id[LAUNCH_ID_SIZE], name[128];
     struct container helper = {.engine = engine};
-    struct file CLEANUP_FILE archive = {0};
+    struct runner_archive CLEANUP_ARCHIVE archive = {0};
     int32_t status = make_archive(path, &archive, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
