@@ -131,6 +131,7 @@ static void fail_at_end(connection *self)
     code_executor_error why = CODE_EXECUTOR_ERROR_INIT;
     error_set(&why, CODE_EXECUTOR_LOST, "the runner closed the connection");
     self->transport->operations->explain(self->transport, &why);
+    self->out_of_memory = self->transport->out_of_memory;
     connection_fail(self, why.status == CODE_EXECUTOR_OK ? CODE_EXECUTOR_LOST : why.status, "%s",
                     why.message);
 }

@@ -43,6 +43,7 @@ typedef struct connection {
     fork_guard_node guard;
     enum connection_state state;
     code_executor_error error; /* CONNECTION_FAILED */
+    bool out_of_memory;        /* likewise, for that reason */
     buffer output;
     buffer input;
     bool send_ended;     /* the transport takes no more; what it still gives is taken in first */

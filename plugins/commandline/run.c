@@ -193,7 +193,8 @@ static int32_t take_exit(struct block_run *self, const session_exit *exited)
     case EXIT_CANCELLED:
         return end(self, CODE_EXECUTOR_INTERRUPTED, CODE_SIGNALLED + SIGINT);
     case EXIT_OUT_OF_MEMORY:
-        return end_killed(self, CODE_EXECUTOR_OUT_OF_MEMORY, "the memory limit was reached");
+        return end_killed(self, CODE_EXECUTOR_OUT_OF_MEMORY,
+                          exited->detail[0] ? exited->detail : "the memory limit was reached");
     case EXIT_NOT_STARTED:
         return end_not_started(self, exited);
     case EXIT_LOST:

@@ -396,6 +396,15 @@ static void deliver(session *self, struct run *run)
     }
 }
 
+/* The code took all the memory there was, and the runner along: a failure of the code. What runs beside it
+ * shares the limit. */
+static int32_t end_by_memory(session *self, struct run *run, code_executor_error *error)
+{
+    run->exit.how = EXIT_OUT_OF_MEMORY;
+    text_shorten(self->connection.error.message, run->exit.detail, sizeof run->exit.detail);
+    return error_clear(error);
+}
+
 /* Lock held. */
 static int32_t run_to_its_end(session *self, struct run *run, const buffer *payload,
                               code_executor_error *error)
@@ -412,6 +421,8 @@ static int32_t run_to_its_end(session *self, struct run *run, const buffer *payl
     }
     deliver(self, run);
     call_unfile(self, &run->call);
+    if (!run->call.done && run->spawned && link->out_of_memory)
+        return end_by_memory(self, run, error);
     if (!run->call.done && link->state == CONNECTION_FAILED)
         return session_over_error(self, error);
     if (!run->call.done || run->cancelled) {

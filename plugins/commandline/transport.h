@@ -52,6 +52,8 @@ struct transport_operations {
 
 struct transport {
     const struct transport_operations *operations;
+    /* Set by explain: the limit of memory of the environment as a whole ended it. */
+    bool out_of_memory;
     /* an implementation embeds this at the beginning of its own structure */
 };
 

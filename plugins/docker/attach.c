@@ -43,6 +43,13 @@ struct attachment {
 
 /* ---- the bytes --------------------------------------------------------------------------------- */
 
+/* A container that is paused keeps its connection, and would hold up whoever waits for it. */
+static ssize_t nothing_now(struct attachment *self)
+{
+    self->ended = container_is_paused(self->container);
+    return self->ended ? TRANSPORT_END : TRANSPORT_AGAIN;
+}
+
 static ssize_t send_some(struct attachment *self, const void *bytes, size_t length)
 {
     size_t sent = 0;
@@ -51,7 +58,7 @@ static ssize_t send_some(struct attachment *self, const void *bytes, size_t leng
     CURLcode code = curl_easy_send(self->connection, bytes, length, &sent);
     if (code == CURLE_OK && sent > 0)
         return (ssize_t)sent;
-    return code == CURLE_OK || code == CURLE_AGAIN ? TRANSPORT_AGAIN : TRANSPORT_END;
+    return code == CURLE_OK || code == CURLE_AGAIN ? nothing_now(self) : TRANSPORT_END;
 }
 
 /* Fills the empty buffer: a count, or as above. */
@@ -62,7 +69,7 @@ static ssize_t receive_some(struct attachment *self)
         return TRANSPORT_END;
     CURLcode code = curl_easy_recv(self->connection, self->buffer, sizeof self->buffer, &received);
     if (code == CURLE_AGAIN)
-        return TRANSPORT_AGAIN;
+        return nothing_now(self);
     self->begin = 0;
     self->end = code == CURLE_OK ? received : 0;
     self->ended = self->end == 0;
@@ -134,16 +141,17 @@ static ssize_t attachment_receive(transport *base, void *buffer, size_t size)
     }
 }
 
-/* Only the descriptor is looked at, which never changes: another thread may be in send or receive. What
- * libcurl holds back of a TLS record cannot be missed, as receive reads until it finds nothing. */
+/* Only descriptors are looked at: another thread may be in send or receive. What libcurl holds back of a TLS
+ * record cannot be missed, as receive reads until it finds nothing. */
 static void attachment_wait(transport *base, bool for_sending, int wake_fd, int timeout_ms)
 {
     struct attachment *self = (struct attachment *)base;
-    struct pollfd watched[2] = {
+    struct pollfd watched[3] = {
         {.fd = self->socket, .events = for_sending ? POLLOUT : POLLIN},
         {.fd = wake_fd, .events = POLLIN},
+        {.fd = self->container->news, .events = POLLIN},
     };
-    poll(watched, 2, timeout_ms);
+    poll(watched, 3, timeout_ms);
 }
 
 /* The last words as one line. */
@@ -161,6 +169,17 @@ static void quote_words(const struct attachment *self, char *line, size_t size)
     line[length] = '\0';
 }
 
+static int32_t await_end(struct container *container, code_executor_error *error)
+{
+    if (container_is_paused(container))
+        return CODE_EXECUTOR_OK;
+    int cancel_fd = container->engine->cancel_fd;
+    container->engine->cancel_fd = -1;
+    int32_t status = container_await_end(container, EXPLAIN_LIMIT_MS, error);
+    container->engine->cancel_fd = cancel_fd;
+    return status;
+}
+
 static void attachment_explain(transport *base, code_executor_error *error)
 {
     struct attachment *self = (struct attachment *)base;
@@ -171,18 +190,13 @@ static void attachment_explain(transport *base, code_executor_error *error)
                   self->malformed);
         return;
     }
-    int cancel_fd = container->engine->cancel_fd;
-    container->engine->cancel_fd = -1;
-    int32_t status = container_await_end(container, EXPLAIN_LIMIT_MS, error);
-    container->engine->cancel_fd = cancel_fd;
+    int32_t status = await_end(container, error);
     if (status != CODE_EXECUTOR_OK) {
         error_prefix(error, status, "container %s is lost: ", container->name);
         return;
     }
-    if (container->ended)
-        container_describe_end(container, end, sizeof end);
-    else
-        snprintf(end, sizeof end, "no longer answers: the engine closed the connection to it");
+    container_describe_end(container, end, sizeof end);
+    base->out_of_memory = events_tell_memory(container->events);
     error_set(error, CODE_EXECUTOR_LOST, "container %s %s", container->name, end);
     if (container->end_words[0])
         error_append(error, CODE_EXECUTOR_LOST, ". The engine says: %s", container->end_words);

@@ -137,14 +137,26 @@ int32_t container_watch(struct container *container, code_executor_error *error)
     container->ended = false;
     container->exit_code = -1;
     container->end_words[0] = '\0';
-    http_end(container->ending);
+    container_let_go(container);
+    container->events = events_open(container->engine, container->id);
     return engine_begin(container->engine, request, &container->ending, error);
+}
+
+static void take_events_in(struct container *container)
+{
+    if (container->events && !events_taken_in(container->events)) {
+        events_close(container->events);
+        container->events = NULL;
+    }
+    container->news = events_descriptor(container->events);
 }
 
 int32_t container_watched(struct container *container, code_executor_error *error)
 {
     http_patience patience = {container->engine->cancel_fd, container->engine->limit_ms};
     int32_t status = http_await_head(container->ending, patience, error);
+    if (status == CODE_EXECUTOR_OK && http_status(container->ending) == 200)
+        take_events_in(container);
     if (status != CODE_EXECUTOR_OK || http_status(container->ending) == 200)
         return status;
     struct answer CLEANUP_ANSWER answer = {0};
@@ -176,12 +188,16 @@ int32_t container_await_end(struct container *container, int limit_ms, code_exec
     return CODE_EXECUTOR_OK;
 }
 
-void container_describe_end(const struct container *container, char *words, size_t size)
+bool container_is_paused(struct container *container)
 {
-    int64_t code = container->exit_code;
-    if (code < 0)
-        snprintf(words, size, "ended");
-    else if (code == 137)
+    bool paused = events_tell_pause(container->events);
+    container->news = events_descriptor(container->events);
+    return paused;
+}
+
+static void describe_exit(int64_t code, char *words, size_t size)
+{
+    if (code == 137)
         snprintf(words, size,
                  "died with exit code 137: killed from outside (docker kill, stop or rm), or for "
                  "memory");
@@ -190,6 +206,22 @@ void container_describe_end(const struct container *container, char *words, size
                  (long long)code - 128);
     else
         snprintf(words, size, "ended with exit code %lld", (long long)code);
+}
+
+void container_describe_end(struct container *container, char *words, size_t size)
+{
+    long long code = container->exit_code;
+    if (events_cause(container->events, container->auto_remove, words, size)) {
+        size_t length = strlen(words);
+        if (container->ended && code >= 0)
+            snprintf(words + length, size - length, ": exit code %lld", code);
+    } else if (!container->ended) {
+        snprintf(words, size, "no longer answers: the engine closed the connection to it");
+    } else if (code >= 0) {
+        describe_exit(code, words, size);
+    } else {
+        snprintf(words, size, "ended");
+    }
 }
 
 /* ---- start, kill, remove ----------------------------------------------------------------------- */
@@ -254,4 +286,7 @@ void container_let_go(struct container *container)
 {
     http_end(container->ending);
     container->ending = NULL;
+    container->news = -1;
+    events_close(container->events);
+    container->events = NULL;
 }

@@ -6,12 +6,15 @@
  *
  * watch opens the request that answers with the exit code when the container has ended, or, where the
  * engine removes it by itself, has been removed. It is asked before start, because afterwards the
- * container may be gone with all that could be asked about it.
+ * container may be gone with all that could be asked about it. Beside that the engine tells what others do
+ * to it (events.h).
  */
 #ifndef CODE_EXECUTOR_DOCKER_CONTAINER_H
 #define CODE_EXECUTOR_DOCKER_CONTAINER_H
 
 #include "engine.h"
+#include "events.h"
+#include <stdatomic.h>
 
 #define CONTAINER_ID_SIZE 72
 
@@ -22,6 +25,8 @@ struct container {
     bool auto_remove;
     char warning[256];     /* what the engine said when it made it, may be empty */
     http_transfer *ending; /* the open request of watch, or NULL */
+    struct events *events; /* likewise, or NULL */
+    atomic_int news; /* what is readable when there are events, for poll on any thread; or -1 */
     bool started;
     bool ended;
     int64_t exit_code;                 /* valid once ended; -1: not known */
@@ -44,9 +49,9 @@ enum create_result container_create(struct container *container, const char *nam
                                     const char *platform, json_object *body, int32_t *status,
                                     code_executor_error *error);
 
-/* Opens the request for its end. */
+/* Opens the requests for its end and its events. */
 int32_t container_watch(struct container *container, code_executor_error *error);
-/* Waits until the engine has taken that request in. */
+/* Waits until the engine has taken them in. */
 int32_t container_watched(struct container *container, code_executor_error *error);
 
 /* WORDS gets the engine's words when it refuses, for who knows more about them. */
@@ -66,7 +71,11 @@ int32_t container_remove(struct container *container, code_executor_error *error
 /* Breaks off what is open, and leaves the container as it is. */
 void container_let_go(struct container *container);
 
-/* "died with exit code 137 (killed by signal 9 …)": into WORDS, where it has ended. */
-void container_describe_end(const struct container *container, char *words, size_t size);
+/* Whether it has been paused since it was started, as far as the engine has told. Does not wait. */
+bool container_is_paused(struct container *container);
+
+/* What became of a container that no longer answers: "was stopped from outside (docker stop): exit code 137",
+ * into WORDS. Waits for the engine to say, for a moment. */
+void container_describe_end(struct container *container, char *words, size_t size);
 
 #endif /* CODE_EXECUTOR_DOCKER_CONTAINER_H */

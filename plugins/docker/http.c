@@ -11,11 +11,13 @@
 #include "fork_guard.h"
 #include "wakeup_pair.h"
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #define CONNECT_TIMEOUT_MS 10000L
 #define HEAD_MAX           (64 * 1024)
@@ -42,6 +44,7 @@ struct http_transfer {
     bool done;
     CURLcode result;
     int64_t heard_ms; /* when the last byte came */
+    int sockets[2];   /* the last two that were opened for it, where it is watched; else -1 */
 };
 
 /* ---- the client -------------------------------------------------------------------------------- */
@@ -111,6 +114,16 @@ static int close_socket(void *user_data, curl_socket_t socket)
     (void)user_data;
     fork_guard_close(socket);
     return 0;
+}
+
+/* libcurl tells the socket of a transfer only once that has ended. Of two addresses it tries both at once. */
+static int note_socket(void *user_data, curl_socket_t socket, curlsocktype purpose)
+{
+    http_transfer *transfer = user_data;
+    (void)purpose;
+    transfer->sockets[1] = transfer->sockets[0];
+    transfer->sockets[0] = (int)socket;
+    return CURL_SOCKOPT_OK;
 }
 
 static bool append(struct printbuf *buffer, const char *bytes, size_t length, size_t most)
@@ -206,6 +219,11 @@ static bool set_request(http_transfer *transfer, const http_request *request)
         if (curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method) != CURLE_OK)
             return false;
     }
+    if (request->watched) {
+        curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+        curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, note_socket);
+        curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, transfer);
+    }
     curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
@@ -224,6 +242,7 @@ int32_t http_begin(http_client *client, const http_request *request, http_transf
         begun->on_data = request->on_data;
         begun->user_data = request->user_data;
         begun->heard_ms = now_ms();
+        begun->sockets[0] = begun->sockets[1] = -1;
         begun->head = printbuf_new();
         begun->body = printbuf_new();
         begun->easy = new_handle(client, request->path);
@@ -366,6 +385,38 @@ int32_t http_await_head(http_transfer *transfer, http_patience patience, code_ex
 int32_t http_await(http_transfer *transfer, http_patience patience, code_executor_error *error)
 {
     return await(transfer, false, patience, error);
+}
+
+bool http_advance(http_transfer *transfer)
+{
+    int running = 0;
+    curl_multi_perform(transfer->client->multi, &running);
+    note_ends(transfer->client);
+    return !transfer->done && !transfer->too_long;
+}
+
+/* A number that was closed may have been given out again, so a connection is known by its port. */
+static bool is_connection(int socket, long port)
+{
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    if (socket < 0 || getsockname(socket, (struct sockaddr *)&address, &size) != 0)
+        return false;
+    if (address.ss_family == AF_INET)
+        return ntohs(((struct sockaddr_in *)&address)->sin_port) == port;
+    if (address.ss_family == AF_INET6)
+        return ntohs(((struct sockaddr_in6 *)&address)->sin6_port) == port;
+    return true;
+}
+
+int http_socket(const http_transfer *transfer)
+{
+    long port = 0;
+    curl_easy_getinfo(transfer->easy, CURLINFO_LOCAL_PORT, &port);
+    for (size_t i = 0; i < 2; i++)
+        if (is_connection(transfer->sockets[i], port))
+            return transfer->sockets[i];
+    return -1;
 }
 
 /* ---- the answer -------------------------------------------------------------------------------- */

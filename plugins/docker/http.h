@@ -37,6 +37,7 @@ typedef struct http_request {
     /* Takes the answer's body as it comes, when its status is 2xx. False: give up. NULL: it is kept. */
     bool (*on_data)(void *user_data, const char *bytes, size_t length);
     void *user_data;
+    bool watched; /* http_socket will be asked for */
 } http_request;
 
 /* ENDPOINT must outlive the client. */
@@ -55,6 +56,13 @@ int32_t http_begin(http_client *client, const http_request *request, http_transf
 int32_t http_await_head(http_transfer *transfer, http_patience patience,
                         code_executor_error *error);
 int32_t http_await(http_transfer *transfer, http_patience patience, code_executor_error *error);
+
+/* For a transfer whose answer comes bit by bit: takes in what has arrived, without waiting. False: it has
+ * ended, well or not. */
+bool http_advance(http_transfer *transfer);
+/* What is readable when something has (for poll), of a transfer that is watched; behind http_await_head.
+ * -1: that is not known. */
+int http_socket(const http_transfer *transfer);
 
 /* The answer; valid behind http_await_head (the body behind http_await). */
 long http_status(const http_transfer *transfer);

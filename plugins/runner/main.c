@@ -239,10 +239,11 @@ static void take_requests(void)
 static void take_signals(void)
 {
     struct signalfd_siginfo information;
-    /* A sender without a number is outside of our namespace: an engine. Code inside has one. */
+    /* A sender without a number is outside of our namespace: an engine, which tells the host why. Code inside
+     * has one. */
     while (read(runner.signals, &information, sizeof information) == (ssize_t)sizeof information)
         if (information.ssi_signo == SIGTERM && getpid() == 1 && information.ssi_pid == 0)
-            end(RUNNER_TERMINATED, "the container was told to stop");
+            end(RUNNER_TERMINATED, NULL);
     runner.reaped_all = executions_reap();
 }
 

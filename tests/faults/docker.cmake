@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-add_executable(faults_docker docker.c)
-target_link_libraries(faults_docker PRIVATE docker_support)
-add_test(NAME faults.docker COMMAND faults_docker)
-set_tests_properties(faults.docker PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
+foreach(name docker docker_causes)
+    add_executable(faults_${name} ${name}.c)
+    target_link_libraries(faults_${name} PRIVATE docker_support)
+    add_test(NAME faults.${name} COMMAND faults_${name})
+    set_tests_properties(faults.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
+endforeach()
+target_compile_definitions(faults_docker_causes PRIVATE
+    TEST_ENGINE_SCRIPT="${PROJECT_SOURCE_DIR}/scripts/test-engine")
 code_executor_abi_test(faults host_killed docker)
-set_tests_properties(faults.docker faults.docker_host_killed PROPERTIES RESOURCE_LOCK docker)
+set_tests_properties(faults.docker faults.docker_causes faults.docker_host_killed
+    PROPERTIES RESOURCE_LOCK docker)
