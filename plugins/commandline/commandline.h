@@ -17,7 +17,7 @@
  *     session.c    the host's end of the runner's frame protocol (session_run.c, session_calls.c,
  *                  connection.c)
  *     transport.h  the byte stream that a launcher supplies; socket_transport.c is one over a socket
- *     helper_process.c  starts a process that the host's wait() cannot see
+ *     helper_process.c  starts a process that the host's wait() cannot see; clone_into.c, in a cgroup
  *     fork_guard.c      descriptors that a forked child of the host must not hold
  *     config.c     reads a configuration by its JSON Schema (schema.c, json_text.c)
  *     block_file.c  block_command.c  temporary_file.c

@@ -13,8 +13,9 @@
  * them, since it would run on the host's memory.
  */
 #include "helper_process.h"
-#include "clock.h"
 
+#include "clock.h"
+#include "clone_into.h"
 #include "fork_guard.h"
 #include "text.h"
 #include <errno.h>
@@ -46,10 +47,11 @@ extern int __clone(int (*function)(void *), void *stack, int flags, void *argume
 
 enum { KERNEL_MASK_BYTES = _NSIG / 8, REPORT_FD = 3 };
 
-enum stage { STAGE_CLONE, STAGE_DESCRIPTORS, STAGE_FOLDER, STAGE_EXEC };
+enum stage { STAGE_CLONE, STAGE_GROUP, STAGE_DESCRIPTORS, STAGE_FOLDER, STAGE_EXEC };
 
 static const char *const stage_words[] = {
     [STAGE_CLONE] = "cannot make a process for",
+    [STAGE_GROUP] = "cannot set the cgroup of",
     [STAGE_DESCRIPTORS] = "cannot set up the descriptors of",
     [STAGE_FOLDER] = "cannot enter the working directory of",
     [STAGE_EXEC] = "cannot execute",
@@ -59,6 +61,7 @@ static const char *const stage_words[] = {
 struct report {
     int32_t stage;
     int32_t errnum;
+    int32_t pid;
 };
 
 /* Everything that the children need, prepared before there are any. */
@@ -66,13 +69,42 @@ struct start {
     const helper_process_options *options;
     int error_output;            /* the helper's standard error */
     int answer;                  /* the middleman's end of the socket to the host */
-    unsigned char *helper_stack; /* its top */
+    unsigned char *helper_stack; /* of STACK_SIZE */
+    bool born_into_version_2;    /* the helper is in its cgroup of version 2 */
     int status_pipe[2];          /* helper to middleman: a report, or end-of-file by exec */
 };
 
 /* ------------------------------------------------------------------------------------------------
  * In the helper, before exec
  * --------------------------------------------------------------------------------------------- */
+
+/*
+ * A process that moves *itself*, and has one thread, need not wait for all the machine's forks (Linux 5.5):
+ * with version 1, where threads can be moved. With version 2 it waits, unless it was born there.
+ */
+IN_CHILD static bool enter_group(const helper_process_group *group)
+{
+    const char *name = group->version == 1 ? "tasks" : "cgroup.procs";
+    int file = (int)syscall(SYS_openat, group->folder, name, O_WRONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    bool entered = syscall(SYS_write, file, "0", 1) == 1;
+    int errnum = errno;
+    syscall(SYS_close, file);
+    errno = errnum;
+    return entered;
+}
+
+IN_CHILD static bool enter_groups(const struct start *start)
+{
+    const helper_process_options *options = start->options;
+    for (size_t i = 0; i < options->group_count; i++) {
+        const helper_process_group *group = &options->groups[i];
+        if (!(group->version == 2 && start->born_into_version_2) && !enter_group(group))
+            return false;
+    }
+    return true;
+}
 
 /* A copy of FD (or of /dev/null) at ABOVE or higher, beyond those that are about to be replaced. */
 IN_CHILD static int copy_above(int fd, int above)
@@ -134,7 +166,7 @@ IN_CHILD static void reset_signals(void)
 
 IN_CHILD static int fail_in_helper(int stage, int report_fd)
 {
-    struct report report = {stage, errno};
+    struct report report = {stage, errno, 0};
     syscall(SYS_write, report_fd, &report, sizeof report);
     return 127;
 }
@@ -144,6 +176,8 @@ IN_CHILD static int run_helper(void *argument)
     const struct start *start = argument;
     const helper_process_options *options = start->options;
     syscall(SYS_setsid);
+    if (!enter_groups(start))
+        return fail_in_helper(STAGE_GROUP, start->status_pipe[1]);
     if (options->folder && syscall(SYS_chdir, options->folder) != 0)
         return fail_in_helper(STAGE_FOLDER, start->status_pipe[1]);
     if (!place_descriptors(start))
@@ -181,23 +215,41 @@ IN_CHILD static void answer_host(int socket, struct report *report, int pidfd)
     syscall(SYS_sendmsg, socket, &message, MSG_NOSIGNAL);
 }
 
+/* The helper's number, or -1. A birth that the kernel refuses is followed by one elsewhere. */
+IN_CHILD static int clone_helper(struct start *start, int *pidfd)
+{
+    const helper_process_options *options = start->options;
+    for (size_t i = 0; i < options->group_count; i++) {
+        if (options->groups[i].version != 2)
+            continue;
+        start->born_into_version_2 = true;
+        int helper = clone_into_cgroup(run_helper, start->helper_stack, STACK_SIZE, start,
+                                       options->groups[i].folder, pidfd);
+        if (helper > 0)
+            return helper;
+        start->born_into_version_2 = false;
+    }
+    return __clone(run_helper, start->helper_stack + STACK_SIZE,
+                   CLONE_VM | CLONE_VFORK | CLONE_PIDFD, start, pidfd, NULL, NULL);
+}
+
 IN_CHILD static int run_middleman(void *argument)
 {
     struct start *start = argument;
-    struct report report = {STAGE_CLONE, 0};
+    struct report report = {STAGE_CLONE, 0, 0};
     if (syscall(SYS_pipe2, start->status_pipe, O_CLOEXEC) != 0) {
         report.errnum = errno;
         answer_host(start->answer, &report, -1);
         return 1;
     }
     int pidfd = -1;
-    int helper = __clone(run_helper, start->helper_stack, CLONE_VM | CLONE_VFORK | CLONE_PIDFD,
-                         start, &pidfd, NULL, NULL);
+    int helper = clone_helper(start, &pidfd);
     if (helper < 0)
         report.errnum = errno;
     syscall(SYS_close, start->status_pipe[1]);
     if (syscall(SYS_read, start->status_pipe[0], &report, sizeof report) > 0 && helper > 0)
         syscall(SYS_wait4, helper, NULL, __WALL, NULL); /* exec failed: leave no corpse to PID 1 */
+    report.pid = helper;
     answer_host(start->answer, &report, report.errnum == 0 ? pidfd : -1);
     return 0;
 }
@@ -282,20 +334,20 @@ static int32_t start_with(const helper_process_options *options, const int answe
     struct start start = {.options = options,
                           .error_output = words[1],
                           .answer = answer[1],
-                          .helper_stack = stacks + 2 * STACK_SIZE,
+                          .helper_stack = stacks + STACK_SIZE,
                           .status_pipe = {-1, -1}};
-    struct report report = {STAGE_CLONE, 0};
+    struct report report = {STAGE_CLONE, 0, 0};
     int pidfd = -1;
     report.errnum = run_middleman_to_end(&start, stacks + STACK_SIZE);
     if (report.errnum == 0 && !receive_answer(answer[0], &report, &pidfd))
-        report = (struct report){STAGE_CLONE, EIO};
+        report = (struct report){STAGE_CLONE, EIO, 0};
     munmap(stacks, 2 * STACK_SIZE);
     if (report.errnum != 0) {
         fork_guard_close(pidfd);
         return error_set_errno(error, status_of(report.errnum), report.errnum, "%s %s",
                                stage_words[report.stage], options->program);
     }
-    *process = (helper_process){.pidfd = pidfd, .words = words[0]};
+    *process = (helper_process){.pid = report.pid, .pidfd = pidfd, .words = words[0]};
     return error_clear(error);
 }
 
@@ -357,13 +409,27 @@ bool helper_process_wait_all(const helper_process *process, int timeout_ms)
     return process->words < 0 || wait_for(process->words, 0, timeout_ms);
 }
 
+/*
+ * What a kernel before 6.9 needs for a process group whose leader may have ended. A number is nobody else's
+ * as long as a process or a group has it; that a group has it is likely where the helper's standard error is
+ * still held by one of its forks, which are in it unless they left it. For another group to have it the
+ * kernel would have to go through all its numbers in the moment between the two.
+ */
+static void kill_group_by_number(const helper_process *process)
+{
+    if (process->pid > 1 && !helper_process_wait_all(process, 0))
+        (void)kill(-process->pid, SIGKILL);
+}
+
 void helper_process_kill(const helper_process *process)
 {
     enum { WHOLE_GROUP = 4 }; /* PIDFD_SIGNAL_PROCESS_GROUP, since Linux 6.9 */
-    if (process->pidfd < 0)
+    if (process->pidfd < 0 ||
+        syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, WHOLE_GROUP) == 0)
         return;
-    if (syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, WHOLE_GROUP) != 0)
-        syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
+    if (errno == EINVAL)
+        kill_group_by_number(process);
+    syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
 }
 
 const char *helper_process_words(const helper_process *process, char *buffer, size_t size)

@@ -16,7 +16,7 @@
  * is seen by its pidfd, and by end-of-file on the pipe that is its standard error.
  *
  * It runs in a session of its own with default signal dispositions and an empty mask, and holds three
- * descriptors, those that it is given beside them, and no more.
+ * descriptors, those that it is given beside them, and no more. It may be told to start in a cgroup.
  */
 #ifndef CODE_EXECUTOR_HELPER_PROCESS_H
 #define CODE_EXECUTOR_HELPER_PROCESS_H
@@ -25,27 +25,35 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+typedef struct helper_process_group {
+    int folder;  /* a descriptor of the cgroup's folder; O_PATH will do */
+    int version; /* of cgroups: 1 or 2 */
+} helper_process_group;
+
 typedef struct helper_process_options {
-    const char *program;            /* absolute path */
-    const char *const *arguments;   /* NULL-terminated, with the program's name at their head */
-    const char *const *environment; /* NULL-terminated, all that it gets */
-    const char *folder;             /* working directory; NULL: the host's */
-    int input;                      /* its standard input; -1: /dev/null */
-    int output;                     /* its standard output; -1: /dev/null */
-    const int *files;               /* more descriptors, which become 4, 5, … in this order */
-    size_t file_count;              /* at most HELPER_PROCESS_FILES_MAX */
+    const char *program;                /* absolute path */
+    const char *const *arguments;       /* NULL-terminated, with the program's name at their head */
+    const char *const *environment;     /* NULL-terminated, all that it gets */
+    const char *folder;                 /* working directory; NULL: the host's */
+    int input;                          /* its standard input; -1: /dev/null */
+    int output;                         /* its standard output; -1: /dev/null */
+    const int *files;                   /* more descriptors, which become 4, 5, … in this order */
+    size_t file_count;                  /* at most HELPER_PROCESS_FILES_MAX */
+    const helper_process_group *groups; /* cgroups in which it starts, with all that it starts */
+    size_t group_count;
 } helper_process_options;
 
 #define HELPER_PROCESS_FILES_MAX 60
 
 typedef struct helper_process {
+    int pid;   /* its number, and that of the process group which it leads */
     int pidfd; /* -1 where the kernel gives none (before Linux 5.2) */
     int words; /* what it writes to standard error, nonblocking */
 } helper_process;
 
 #define HELPER_PROCESS_INIT                                                                        \
     {                                                                                              \
-        -1, -1                                                                                     \
+        0, -1, -1                                                                                  \
     }
 
 /*
@@ -62,8 +70,8 @@ bool helper_process_wait(const helper_process *process, int timeout_ms);
  * that did not put something else in its place. */
 bool helper_process_wait_all(const helper_process *process, int timeout_ms);
 
-/* Kills it, and where the kernel can (Linux 6.9) what else is in its process group, which it leads, also
- * when it has ended itself. Without a pidfd this can do nothing. */
+/* Kills it and what else is in its process group, also when it has ended itself. Without a pidfd this can do
+ * nothing. */
 void helper_process_kill(const helper_process *process);
 
 /* What it last wrote to standard error, cut to SIZE, control characters replaced, no line break at the

@@ -4,6 +4,7 @@
  */
 #include "cgroup.h"
 
+#include "fork_guard.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -181,14 +182,24 @@ int cgroup_set(const cgroup *group, enum cgroup_controller controller, const cha
     return write_value(group->of[controller]->path, file, value);
 }
 
-int cgroup_join(const cgroup *group, long pid)
+int cgroup_open(const cgroup *group, helper_process_group opened[CGROUP_CONTROLLERS])
 {
-    char text[32];
     int errnum = 0;
-    snprintf(text, sizeof text, "%ld", pid);
-    for (size_t i = 0; !errnum && i < group->folder_count; i++)
-        errnum = write_value(group->folders[i].path, "cgroup.procs", text);
+    for (size_t i = 0; i < group->folder_count; i++) {
+        fork_guard_enter();
+        int folder = open(group->folders[i].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        errnum = folder < 0 ? errno : errnum;
+        fork_guard_add(folder);
+        fork_guard_leave();
+        opened[i] = (helper_process_group){folder, group->folders[i].version};
+    }
     return errnum;
+}
+
+void cgroup_close(const cgroup *group, const helper_process_group opened[CGROUP_CONTROLLERS])
+{
+    for (size_t i = 0; i < group->folder_count; i++)
+        fork_guard_close(opened[i].folder);
 }
 
 bool cgroup_ran_out_of_memory(const cgroup *group)

@@ -19,6 +19,7 @@
 #define CODE_EXECUTOR_SANDBOX_CGROUP_H
 
 #include "error.h"
+#include "helper_process.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -58,9 +59,10 @@ int32_t cgroup_make(const cgroup_places *places, cgroup *group, code_executor_er
 int cgroup_set(const cgroup *group, enum cgroup_controller controller, const char *file,
                const char *value);
 
-/* Puts process PID into it; returns 0 or an errno. Takes milliseconds: the kernel waits until no processor
- * is in the middle of a fork. */
-int cgroup_join(const cgroup *group, long pid);
+/* Opens its folders for a process that is to start in it. They are to be closed whatever is returned: 0 or an
+ * errno. */
+int cgroup_open(const cgroup *group, helper_process_group opened[CGROUP_CONTROLLERS]);
+void cgroup_close(const cgroup *group, const helper_process_group opened[CGROUP_CONTROLLERS]);
 
 /* Whether the kernel has killed anything in it for want of memory. */
 bool cgroup_ran_out_of_memory(const cgroup *group);

@@ -106,6 +106,15 @@ void command_add_descriptor(command_line *built, const char *word, int fd)
     add_file(built, word, duplicate(fd));
 }
 
+void command_add_file(command_line *built, const char *word, const char *path)
+{
+    fork_guard_enter();
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    fork_guard_add(file);
+    fork_guard_leave();
+    add_file(built, word, file);
+}
+
 void command_add_bytes(command_line *built, const char *word, const void *bytes, size_t length)
 {
     fork_guard_enter();
@@ -204,11 +213,10 @@ int32_t command_build(const sandbox_options *options, const command_parts *parts
     command_add(built, "--chdir", SANDBOX_WORKSPACE, NULL);
     command_add(built, "--", SANDBOX_PROGRAMS "/enter", NULL);
     command_add_descriptor(built, "--ready", parts->ready);
-    command_add_descriptor(built, "--wait", parts->go);
     add_limits(built, options, parts);
     add_writable(built, options);
-    if (parts->filter)
-        command_add_bytes(built, "--filter", parts->filter, parts->filter_length);
+    if (parts->filter >= 0)
+        command_add_descriptor(built, "--filter", parts->filter);
     command_add(built, "--", SANDBOX_PROGRAMS "/runner", NULL);
     if (!built->errnum)
         return CODE_EXECUTOR_OK;

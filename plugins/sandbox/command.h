@@ -28,12 +28,10 @@ typedef struct command_parts {
     const char *bubblewrap;
     const char *work_dir;
     const char *runner;
-    const char *enter;           /* the sandbox_enter program */
-    const unsigned char *filter; /* NULL: none */
-    size_t filter_length;
+    const char *enter; /* the sandbox_enter program */
     const enum limit_means *means;
     const cgroup *group;
-    int go;      /* what sandbox_enter waits for */
+    int filter;  /* where sandbox_enter reads the seccomp filter from; -1: there is none */
     int ready;   /* where it reports */
     int info[2]; /* where bubblewrap tells the number of the process inside: a pipe, both ends */
 } command_parts;
@@ -50,6 +48,8 @@ void command_add(command_line *built, const char *word, ...) __attribute__((sent
 void command_add_number(command_line *built, const char *word, uint64_t number);
 /* A copy of FD; the number that bubblewrap knows it by is added as a word. */
 void command_add_descriptor(command_line *built, const char *word, int fd);
+/* The file at PATH, opened for reading; the same. */
+void command_add_file(command_line *built, const char *word, const char *path);
 /* A file in memory that holds BYTES; the same. */
 void command_add_bytes(command_line *built, const char *word, const void *bytes, size_t length);
 

@@ -17,11 +17,10 @@
  * Its arguments come from command.c alone:
  *
  *     --ready FD                  where to report
- *     --wait FD                   for a byte: by then the host has put this process into its cgroup
  *     --limit RESOURCE VALUE      setrlimit, soft and hard
  *     --processors COUNT          run on the first COUNT of the processors that are allowed
  *     --writable PATH             Landlock: all may be done beneath it; several times
- *     --filter FD                 a seccomp program, to be loaded last
+ *     --filter FD                 where a seccomp program comes, to be loaded last
  *     -- PROGRAM ARGUMENT…
  *
  * Invariant: of the descriptors that it was given only 0, 1 and 2 reach the program.
@@ -118,15 +117,6 @@ static void take_ready(char **arguments)
     ready = (int)number(arguments[0]);
 }
 
-static void wait_for_host(char **arguments)
-{
-    char word;
-    int file = (int)number(arguments[0]);
-    if (read(file, &word, 1) != 1)
-        fail("the host has given up");
-    close(file);
-}
-
 /* glibc declares the resource as an enumeration, others as an int. */
 #ifdef __GLIBC__
 typedef enum __rlimit_resource resource;
@@ -181,9 +171,11 @@ static const struct {
     int argument_count;
     void (*act)(char **arguments);
 } options[] = {
-    {"--ready", 1, take_ready},      {"--wait", 1, wait_for_host},
-    {"--limit", 2, set_limit},       {"--processors", 1, choose_processors},
-    {"--writable", 1, add_writable}, {"--filter", 1, take_filter},
+    {"--ready", 1, take_ready},
+    {"--limit", 2, set_limit},
+    {"--processors", 1, choose_processors},
+    {"--writable", 1, add_writable},
+    {"--filter", 1, take_filter},
 };
 
 /* Acts on the options; returns the program's arguments. */
@@ -256,14 +248,30 @@ struct filter_program {
     const void *instructions;
 };
 
+/* The host makes the filter while bubblewrap is at work, and sends it when it is done. */
+static size_t read_filter(unsigned char *bytes, size_t room)
+{
+    size_t length = 0;
+    ssize_t part = 1;
+    while (part > 0 && length < room) {
+        part = read(filter, bytes + length, room - length);
+        length += part > 0 ? (size_t)part : 0;
+    }
+    if (part < 0)
+        fail("the seccomp filter cannot be read: %s", strerror(errno));
+    if (length == 0)
+        fail("the host has given up");
+    return length;
+}
+
 static void load_filter(void)
 {
     static uint64_t instructions[INSTRUCTIONS_MAX];
     if (filter < 0)
         return;
-    ssize_t size = read(filter, instructions, sizeof instructions);
-    if (size <= 0 || size % INSTRUCTION_SIZE != 0)
-        fail("the seccomp filter cannot be read");
+    size_t size = read_filter((unsigned char *)instructions, sizeof instructions);
+    if (size == sizeof instructions || size % INSTRUCTION_SIZE != 0)
+        fail("the seccomp filter is not whole");
     struct filter_program program = {(unsigned short)(size / INSTRUCTION_SIZE), instructions};
     if (prctl(PR_SET_SECCOMP, SECCOMP_FILTER, &program, 0, 0) != 0)
         fail("cannot load the seccomp filter: %s", strerror(errno));

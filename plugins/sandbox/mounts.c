@@ -23,9 +23,9 @@
 #include "command.h"
 #include "fork_guard.h"
 
-#include <errno.h>
+#include <dirent.h>
 #include <fcntl.h>
-#include <glob.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,12 +41,11 @@ static const char *const system_folders[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/var/lib/ghc",
 };
 
-/* What the programs of /usr need of /etc; patterns as of the shell. */
+/* What the programs of /usr need of /etc. */
 static const char *const settings[] = {
     /* which of several programs a name means; where libraries lie; the time zone; the system */
     "/etc/alternatives",
     "/etc/ld.so.cache",
-    "/etc/ld-musl-*.path",
     "/etc/localtime",
     "/etc/os-release",
     "/etc/protocols",
@@ -56,13 +55,15 @@ static const char *const settings[] = {
     "/etc/pki/tls/openssl.cnf",
     "/etc/crypto-policies",
     "/etc/fonts",
-    "/etc/java-*",
     "/etc/php",
     "/etc/R",
     "/etc/julia",
     "/etc/mono",
     "/etc/dotnet",
 };
+
+/* The same, with a number or the like in its name: patterns of the shell for names in /etc. */
+static const char *const numbered_settings[] = {"ld-musl-*.path", "java-*"};
 
 /* With the host's network: the way to names, and certificates (never the private keys beside them). */
 static const char *const network_settings[] = {
@@ -158,18 +159,24 @@ static void add_setting(command_line *built, const char *path)
         copy_file(built, target, path, "");
 }
 
-static void add_settings(command_line *built, const char *const *patterns, size_t count)
+static void add_settings(command_line *built, const char *const *paths, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        glob_t found;
-        int answer = glob(patterns[i], GLOB_NOSORT, NULL, &found);
-        for (size_t j = 0; answer == 0 && j < found.gl_pathc; j++)
-            add_setting(built, found.gl_pathv[j]);
-        if (answer == 0)
-            globfree(&found);
-        else if (answer == GLOB_NOSPACE && !built->errnum)
-            built->errnum = ENOMEM;
-    }
+    for (size_t i = 0; i < count; i++)
+        add_setting(built, paths[i]);
+}
+
+static void add_numbered_settings(command_line *built)
+{
+    DIR *folder = opendir("/etc");
+    for (struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder))
+        for (size_t i = 0; i < COUNT(numbered_settings); i++)
+            if (fnmatch(numbered_settings[i], entry->d_name, FNM_PERIOD) == 0) {
+                char path[sizeof "/etc/" + NAME_MAX];
+                snprintf(path, sizeof path, "/etc/%s", entry->d_name);
+                add_setting(built, path);
+            }
+    if (folder)
+        closedir(folder);
 }
 
 static void add_etc(command_line *built, const sandbox_options *options)
@@ -177,6 +184,7 @@ static void add_etc(command_line *built, const sandbox_options *options)
     command_add(built, "--perms", "0755", "--dir", "/etc", NULL);
     command_add(built, "--perms", "0755", "--dir", "/etc/ssl", NULL);
     add_settings(built, settings, COUNT(settings));
+    add_numbered_settings(built);
     copy_bytes(built, "/etc/passwd", passwd, sizeof passwd - 1);
     copy_bytes(built, "/etc/group", group, sizeof group - 1);
     copy_bytes(built, "/etc/nsswitch.conf", nsswitch, sizeof nsswitch - 1);
@@ -214,6 +222,13 @@ static void add_proc(command_line *built)
     command_add(built, "--remount-ro", "/proc", NULL);
 }
 
+static void copy_program(command_line *built, const char *file, const char *path)
+{
+    command_add(built, "--perms", "0555", NULL);
+    command_add_file(built, "--file", file);
+    command_add(built, path, NULL);
+}
+
 /* The runner looks for the count of its out-of-memory kills where a container has it (memory_events.c);
  * read-only, for the machine's root could else lift the limits. */
 static void add_cgroup(command_line *built, const cgroup *limits)
@@ -241,8 +256,8 @@ void mounts_add(command_line *built, const sandbox_options *options, const comma
         command_add(built, bind->writable ? "--bind" : "--ro-bind", bind->source, bind->destination,
                     NULL);
     }
-    command_add(built, "--ro-bind", parts->enter, SANDBOX_PROGRAMS "/enter", NULL);
-    command_add(built, "--ro-bind", parts->runner, SANDBOX_PROGRAMS "/runner", NULL);
+    copy_program(built, parts->enter, SANDBOX_PROGRAMS "/enter");
+    copy_program(built, parts->runner, SANDBOX_PROGRAMS "/runner");
     /* Attack: filling the machine's memory through a folder in memory that has no size. */
     command_add(built, "--remount-ro", "/dev", "--remount-ro", "/", NULL);
 }

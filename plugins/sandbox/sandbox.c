@@ -13,8 +13,7 @@
  *     command.c         the command line of bubblewrap, namespaces
  *     filter.c          which system calls are refused
  *     resource_limits.c cgroup.c cgroup_places.c   memory, processors, processes
- *     enter.c           a program of its own: joins the cgroup, takes on Landlock and seccomp, becomes
- *                       the runner
+ *     enter.c           a program of its own: takes on limits, Landlock and seccomp, becomes the runner
  *     diagnosis.c       why it does not work here, in words
  *
  * The end. Whoever ends a sandbox (stop, a host that exits or is killed) closes the socket. The runner
@@ -59,7 +58,7 @@
 
 typedef struct sandbox {
     sandbox_options options;
-    unsigned char *filter; /* built by the first launch */
+    unsigned char *filter; /* built by the first launch, while bubblewrap is at work */
     size_t filter_length;
     bool filter_pins; /* whether it keeps the choice of processors */
 
@@ -77,7 +76,7 @@ struct ends {
     int socket[2]; /* ours, the runner's */
     int ready[2];  /* ours, sandbox_enter's */
     int info[2];   /* ours, bubblewrap's */
-    int go[2];     /* sandbox_enter's, ours; a socket, for a pipe would raise SIGPIPE */
+    int filter[2]; /* ours, sandbox_enter's; a socket, for a pipe would raise SIGPIPE */
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -211,8 +210,8 @@ static int32_t impose_limits(sandbox *self, const launch_context *context,
 
 static void close_ends(struct ends *ends)
 {
-    int *all[] = {&ends->socket[0], &ends->socket[1], &ends->ready[0], &ends->ready[1],
-                  &ends->info[0],   &ends->info[1],   &ends->go[0],    &ends->go[1]};
+    int *all[] = {&ends->socket[0], &ends->socket[1], &ends->ready[0],  &ends->ready[1],
+                  &ends->info[0],   &ends->info[1],   &ends->filter[0], &ends->filter[1]};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         fork_guard_close(*all[i]);
         *all[i] = -1;
@@ -223,7 +222,7 @@ static int32_t open_ends(struct ends *ends, code_executor_error *error)
 {
     *ends = (struct ends){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
     if (fork_guard_socketpair(ends->socket) == 0 && fork_guard_pipe(ends->ready) == 0 &&
-        fork_guard_pipe(ends->info) == 0 && fork_guard_socketpair(ends->go) == 0)
+        fork_guard_pipe(ends->info) == 0 && fork_guard_socketpair(ends->filter) == 0)
         return CODE_EXECUTOR_OK;
     int errnum = errno;
     close_ends(ends);
@@ -244,17 +243,16 @@ static int32_t start_bubblewrap(sandbox *self, const launch_context *context,
                            .work_dir = context->work_dir,
                            .runner = context->runner_path,
                            .enter = enter,
-                           .filter = self->options.seccomp ? self->filter : NULL,
-                           .filter_length = self->filter_length,
                            .means = self->means,
                            .group = &self->group,
-                           .go = ends->go[0],
+                           .filter = self->options.seccomp ? ends->filter[1] : -1,
                            .ready = ends->ready[1],
                            .info = {ends->info[0], ends->info[1]}};
     command_line line;
     status = command_build(&self->options, &parts, &line, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
+    helper_process_group groups[CGROUP_CONTROLLERS];
     helper_process_options options = {.program = bubblewrap,
                                       .arguments = (const char *const *)line.words,
                                       .environment = command_environment,
@@ -262,8 +260,13 @@ static int32_t start_bubblewrap(sandbox *self, const launch_context *context,
                                       .input = ends->socket[1],
                                       .output = ends->socket[1],
                                       .files = line.files,
-                                      .file_count = line.file_count};
-    status = helper_process_start(&options, &self->bubblewrap, error);
+                                      .file_count = line.file_count,
+                                      .groups = groups,
+                                      .group_count = self->group.folder_count};
+    int errnum = cgroup_open(&self->group, groups);
+    status = errnum ? error_set_errno(error, CODE_EXECUTOR_IO, errnum, "cannot open the cgroup")
+                    : helper_process_start(&options, &self->bubblewrap, error);
+    cgroup_close(&self->group, groups);
     command_free(&line);
     return status;
 }
@@ -318,9 +321,8 @@ static int32_t report_failure(sandbox *self, code_executor_error *error)
 }
 
 /*
- * Gets hold of process 1 inside, whose number bubblewrap tells as soon as there is one, and puts it into
- * the cgroup while it is busy with its mounts. The number cannot mean another process yet: bubblewrap, who
- * would have to reap it first, is there as long as process 1 is.
+ * Gets hold of process 1 inside, whose number bubblewrap tells as soon as there is one. The number cannot mean
+ * another process while bubblewrap, who would have to reap it first, is there.
  */
 static int32_t adopt_first(sandbox *self, const launch_context *context, const struct ends *ends,
                            code_executor_error *error)
@@ -338,12 +340,26 @@ static int32_t adopt_first(sandbox *self, const launch_context *context, const s
     self->first = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0u);
     fork_guard_add(self->first);
     fork_guard_leave();
-    int errnum = cgroup_join(&self->group, pid);
-    /* ESRCH: it has ended already, and will be found so. */
-    if (errnum && errnum != ESRCH)
-        return error_set_errno(error, CODE_EXECUTOR_IO, errnum, "cannot fill the sandbox's cgroup");
-    (void)send(ends->go[1], "", 1, MSG_NOSIGNAL);
+    if (self->first >= 0 && helper_process_wait(&self->bubblewrap, 0)) {
+        fork_guard_close(self->first);
+        self->first = -1;
+    }
     return CODE_EXECUTOR_OK;
+}
+
+/* Where the other side has ended it will be found so. */
+static void send_filter(const sandbox *self, struct ends *ends)
+{
+    size_t sent = 0;
+    bool going = self->options.seccomp;
+    while (going && sent < self->filter_length) {
+        ssize_t part =
+            send(ends->filter[0], self->filter + sent, self->filter_length - sent, MSG_NOSIGNAL);
+        sent += part > 0 ? (size_t)part : 0;
+        going = part > 0 || errno == EINTR;
+    }
+    fork_guard_close(ends->filter[0]);
+    ends->filter[0] = -1;
 }
 
 /* Waits for sandbox_enter's line: "1 VERSION" or "0 WORDS". */
@@ -390,19 +406,22 @@ static int32_t start(sandbox *self, const launch_context *context, struct ends *
 {
     int32_t status = impose_limits(self, context, error);
     if (status == CODE_EXECUTOR_OK)
-        status = prepare_filter(self, error);
-    if (status == CODE_EXECUTOR_OK)
         status = start_bubblewrap(self, context, ends, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     /* Only the other sides' copies are left, so that their end is seen. */
-    int *theirs[] = {&ends->socket[1], &ends->ready[1], &ends->info[1], &ends->go[0]};
+    int *theirs[] = {&ends->socket[1], &ends->ready[1], &ends->info[1], &ends->filter[1]};
     for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
         fork_guard_close(*theirs[i]);
         *theirs[i] = -1;
     }
-    status = adopt_first(self, context, ends, error);
-    return status == CODE_EXECUTOR_OK ? await_runner(self, context, ends->ready[0], error) : status;
+    status = prepare_filter(self, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = adopt_first(self, context, ends, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    send_filter(self, ends);
+    return await_runner(self, context, ends->ready[0], error);
 }
 
 static int32_t sandbox_launch(void *state, const launch_context *context, launched *made,

@@ -162,6 +162,7 @@ int main(int argc, char **argv)
     bench_blocks(&bench);
     bench_output(&bench);
     peer_end(&bench.spawner);
+    bench_sandbox_start(&bench);
     bench_life_cycle(&bench);
     peer_end(&bench.python);
     executor_close(&bench.docker);

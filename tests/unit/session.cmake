@@ -9,6 +9,7 @@ endfunction()
 
 commandline_unit_test(error)
 commandline_unit_test(helper_process)
+commandline_unit_test(helper_group)
 commandline_unit_test(sanitize)
 commandline_unit_test(environment)
 target_link_libraries(unit_sanitize PRIVATE local_parts)
