@@ -61,6 +61,9 @@ typedef struct launch_context {
     /* Readable (poll for POLLIN; do not read) as soon as the launch shall be given up; -1 outside of
      * launch. */
     int cancel_fd;
+    /* In shut_down and launch: by a restart that launches anew, so nothing of the former environment but the
+     * workspace is to be used again. */
+    bool afresh;
     void *internal;
 } launch_context;
 

@@ -170,6 +170,7 @@ static launch_context context_of(const lifecycle *self, const char *work_dir, in
     return (launch_context){.work_dir = work_dir,
                             .runner_path = self->runner_path,
                             .cancel_fd = cancel_fd,
+                            .afresh = self->afresh,
                             .internal = self->instance};
 }
 
@@ -377,10 +378,10 @@ static int32_t launch_now(lifecycle *self, ticket *launching, code_executor_erro
 /* Whether the place is still good, when it may be used; takes the lock off to find out. */
 static bool is_usable(lifecycle *self, place *asked)
 {
+    launch_context context = context_of(self, asked->work_dir, -1);
     pthread_mutex_unlock(&self->lock);
     bool alive = session_alive(asked->session);
     bool replaced = alive && is_replaced(asked);
-    launch_context context = context_of(self, asked->work_dir, -1);
     if (replaced) {
         launch_log(&context, CODE_EXECUTOR_LOG_WARNING,
                    "%s was removed or replaced while it was in use: starting anew",
@@ -487,12 +488,11 @@ static int32_t stop_now(lifecycle *self, code_executor_error *error)
     return status;
 }
 
-/* Whether a restart may leave the environment there is, and end only what runs in it. */
-static bool may_reset(const lifecycle *self)
+/* Whether a restart does not end what runs in the environment there is, but launches another. */
+static bool relaunches(const lifecycle *self)
 {
     const commandline_launcher *launcher = self->launcher;
-    return self->state == LIFE_STARTED &&
-           !(launcher->restart_relaunches && launcher->restart_relaunches(self->launcher_state));
+    return launcher->restart_relaunches && launcher->restart_relaunches(self->launcher_state);
 }
 
 int32_t lifecycle_restart(lifecycle *self, ticket *owner, code_executor_error *error)
@@ -506,8 +506,9 @@ int32_t lifecycle_restart(lifecycle *self, ticket *owner, code_executor_error *e
     if (owner->cancelled) {
         status = cancelled_before_begin(error);
     } else {
-        bool resets = may_reset(self);
+        bool resets = self->state == LIFE_STARTED && !relaunches(self);
         self->state = LIFE_STARTING;
+        self->afresh = relaunches(self);
         if (resets && reset_place(self, owner)) {
             set_state(self, LIFE_STARTED);
         } else if (owner->cancelled) {
@@ -516,6 +517,7 @@ int32_t lifecycle_restart(lifecycle *self, ticket *owner, code_executor_error *e
         } else {
             status = launch_now(self, owner, error);
         }
+        self->afresh = false;
     }
     pthread_mutex_unlock(&self->lock);
     return status;

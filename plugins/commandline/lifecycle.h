@@ -62,6 +62,7 @@ typedef struct lifecycle {
     ticket *tickets;
     ticket *launching; /* whose thread launches */
     ticket *resetting; /* whose thread resets the place's session */
+    bool afresh;       /* a restart launches; only its thread looks */
     size_t stops_waiting;
     /* How the last launch that failed ended, for those that waited for it. */
     uint64_t failures;

@@ -17,12 +17,14 @@
  * it started and exits; the engine then removes the container. Nothing else has to work for that.
  *
  * A second connection stays open beside it with the engine's /wait (container.h), which tells the exit
- * code even of a container that is gone. No thread reads either of them in between; who needs an
- * answer waits for it.
+ * code even of a container that is gone, and a third one with its /events (events.h), which tell that it was
+ * paused, stopped or killed. No thread reads any of them while nothing runs; who waits for a block watches
+ * the stream and the events.
  *
  *     docker.c         the launcher: configuration, launch, shut_down, describe; the plugin itself
  *     start.c          the steps from configuration to a running container
  *     container.h      one container: create, watch, start, kill, remove
+ *     events.h         what others do to it
  *     container_body.h what the engine is asked to make
  *     container_user.h profile.h  who code runs as; many options in one word
  *     runner_volume.h  the runner, where every container finds it
@@ -101,6 +103,7 @@ static int32_t docker_configure(const launch_context *context, json_object *conf
     docker->config = json_object_get(config);
     docker->auto_remove = config_boolean(config, "auto_remove");
     docker->stop_container = config_boolean(config, "stop_container");
+    docker->relaunches = strcmp(config_string(config, "restart"), "container") == 0;
     int32_t status =
         endpoint_choose(config_string(config, "docker_host"), &docker->endpoint, error);
     if (status == CODE_EXECUTOR_OK)
@@ -199,10 +202,12 @@ static int32_t end_container(struct docker *docker, bool lost, code_executor_err
                                       : status;
 }
 
-/* By the options; but a start that failed leaves nothing, whatever they say. */
-static int32_t end_or_leave(struct docker *docker, bool lost, code_executor_error *error)
+/* By the options; but a start that failed leaves nothing, whatever they say, and a fresh container is to have
+ * no other beside it. */
+static int32_t end_or_leave(struct docker *docker, const launch_context *context, bool lost,
+                            code_executor_error *error)
 {
-    if (!docker->prepared)
+    if (!docker->prepared || context->afresh)
         return container_remove(&docker->container, error);
     int32_t status = CODE_EXECUTOR_OK;
     if (docker->stop_container)
@@ -216,14 +221,19 @@ static int32_t docker_shut_down(void *state, const launch_context *context, bool
                                 code_executor_error *error)
 {
     struct docker *docker = state;
-    (void)context;
-    int32_t status = end_or_leave(docker, lost, error);
+    int32_t status = end_or_leave(docker, context, lost, error);
     if (status != CODE_EXECUTOR_OK)
         leave(docker);
     container_let_go(&docker->container);
     engine_close(docker->engine);
     docker->engine = NULL;
     return status;
+}
+
+static bool docker_restart_relaunches(void *state)
+{
+    const struct docker *docker = state;
+    return docker->relaunches;
 }
 
 /* ---- describe ---------------------------------------------------------------------------------- */
@@ -278,6 +288,7 @@ static const commandline_launcher docker_launcher = {
     .launch = docker_launch,
     .prepare = docker_prepare,
     .shut_down = docker_shut_down,
+    .restart_relaunches = docker_restart_relaunches,
     .describe = docker_describe,
     .destroy = docker_destroy,
 };

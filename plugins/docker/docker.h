@@ -20,6 +20,7 @@ struct docker {
     char *bind_dir; /* absolute; NULL: the workspace */
     bool auto_remove;
     bool stop_container;
+    bool relaunches; /* to restart */
 
     /* Found out by the first launch that needs it. */
     struct runner_volume volume;

@@ -39,6 +39,10 @@
         "type": "string", "enum": ["standard", "strict"], "default": "standard",                   \
         "description": "Options in one word; those that are given beside it count. strict: no network, read-only files but for the workspace and 64 MB of /tmp in memory, no capabilities, user unprivileged, 512 MB of memory, one processor, 256 processes." \
     },                                                                                             \
+    "restart": {                                                                                   \
+        "type": "string", "enum": ["processes", "container"], "default": "processes",              \
+        "description": "What restart renews: the processes, so that those that code has left are ended and the container stays with its files; or the container." \
+    },                                                                                             \
     "user": {                                                                                      \
         "type": ["string", "null"], "minLength": 1, "default": null,                               \
         "description": "Who code runs as: a name of the image, or uid or uid:gid in numbers. auto: the uid and gid of the host process, so that files belong to it. unprivileged: the same, but never root: where the host process is root, the owner of the workspace, or where that is root too, 65534 with a group that may write there (the folder is given one). null: as the image says." \

@@ -268,6 +268,8 @@ static int32_t deal_with_left(struct start *start, transport **opened, bool *up,
     if (!docker->left_id[0])
         return CODE_EXECUTOR_OK;
     take_left(docker);
+    if (start->context->afresh)
+        docker->left_whole = false;
     bool bound_elsewhere = !config_value(docker->config, "work_dir"); /* a private one, of then */
     if (docker->left_whole && !bound_elsewhere)
         return revive(docker, opened, up, error);
