@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace.c: open the folder, walk to the file's own folder, write beside it, change places. The attacks
+ * workspace.c: find the file's own folder (workspace_folder.h), write beside the file, change places. The attacks
  * that this answers are listed in workspace.h.
  */
 #include "workspace.h"
 #include "file_name.h"
 #include "text.h"
+#include "workspace_folder.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -20,11 +21,8 @@
 /* How often what vanished is made again, and a temporary name that is taken is chosen anew. */
 #define ATTEMPTS 8
 
-/* errno in the place of an objection in words. */
-enum { ELSEWHERE = -1 /* a link is on the way */, IRREGULAR = -2 /* what is there is no file */ };
-
 /* ------------------------------------------------------------------------------------------------
- * Folders
+ * The workspace itself
  * --------------------------------------------------------------------------------------------- */
 
 static int32_t status_of(int reason)
@@ -44,50 +42,6 @@ static int32_t status_of(int reason)
     }
 }
 
-/* Why NAME in FOLDER could not be opened as a folder. */
-static int explain_no_folder(int folder, const char *name)
-{
-    struct stat status;
-    if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno;
-    if (S_ISLNK(status.st_mode))
-        return ELSEWHERE;
-    return S_ISDIR(status.st_mode) ? ENOENT /* by now it is one: try again */ : ENOTDIR;
-}
-
-/* Opens the folder NAME of FOLDER, which it closes. Returns the new one, or -1 with the reason in
- * *PROBLEM. A link is none: with O_PATH and O_NOFOLLOW the link itself is opened, and O_DIRECTORY
- * turns it down. */
-static int enter(int folder, const char *name, bool make, int *problem)
-{
-    const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    int inner = openat(folder, name, flags);
-    if (inner < 0 && errno == ENOENT && make &&
-        (mkdirat(folder, name, 0777) == 0 || errno == EEXIST))
-        inner = openat(folder, name, flags);
-    if (inner < 0)
-        *problem = errno == ENOTDIR || errno == ELOOP ? explain_no_folder(folder, name) : errno;
-    close(folder);
-    return inner;
-}
-
-/* From the root, as no folder on the way may have become a link since the path was resolved: that would be
- * the work of code which can write to the workspace's parent. */
-static int open_workspace(const char *path, bool make)
-{
-    char *names = strdup(path);
-    int folder = names ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    int problem = errno;
-    char *rest = names;
-    for (char *name; folder >= 0 && (name = strsep(&rest, "/"));)
-        if (*name)
-            folder = enter(folder, name, make && !rest, &problem);
-    free(names);
-    if (folder < 0)
-        errno = problem == ELSEWHERE ? ELOOP : problem;
-    return folder;
-}
-
 static int32_t refuse_workspace(const char *path, code_executor_error *error)
 {
     if (errno == ELOOP)
@@ -101,34 +55,11 @@ static int32_t refuse_workspace(const char *path, code_executor_error *error)
 
 int32_t workspace_make(const char *path, code_executor_error *error)
 {
-    int fd = open_workspace(path, true);
+    int fd = workspace_folder_open(path, true);
     if (fd < 0)
         return refuse_workspace(path, error);
     close(fd);
     return CODE_EXECUTOR_OK;
-}
-
-/* Walks from the workspace, which it closes, to the folder of the file NAME. *BASE is the name
- * there. */
-static int walk(int workspace, const char *name, bool make, const char **base, int *problem)
-{
-    char part[256];
-    int folder = workspace;
-    const char *slash;
-    while (folder >= 0 && (slash = strchr(name, '/'))) {
-        size_t length = (size_t)(slash - name);
-        if (length >= sizeof part) {
-            close(folder);
-            *problem = ENAMETOOLONG;
-            return -1;
-        }
-        memcpy(part, name, length);
-        part[length] = '\0';
-        folder = enter(folder, part, make, problem);
-        name = slash + 1;
-    }
-    *base = name;
-    return folder;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -159,12 +90,12 @@ static int look_at(int folder, const char *base, bool *exists, bool *runs)
     if (fstatat(folder, base, &status, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : errno;
     if (S_ISLNK(status.st_mode))
-        return ELSEWHERE;
+        return WORKSPACE_ELSEWHERE;
     if (S_ISDIR(status.st_mode))
         return EISDIR;
     *exists = true;
     *runs = status.st_mode & 0111;
-    return S_ISREG(status.st_mode) ? 0 : IRREGULAR;
+    return S_ISREG(status.st_mode) ? 0 : WORKSPACE_IRREGULAR;
 }
 
 static void add_permission_to_run(int fd)
@@ -182,7 +113,7 @@ static int create_temporary(int folder, char *name, size_t size)
         if (getrandom(&random, sizeof random, 0) != sizeof random)
             return -1;
         snprintf(name, size, ".tmp_code_%016llx", random);
-        int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        int fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }
@@ -209,34 +140,78 @@ static int put_in_place(int folder, const char *temporary, const char *base, boo
     return problem;
 }
 
-/* Errno, one of the values above, or 0. */
-static int save_in(int folder, const char *base, const char *bytes, size_t length)
+/* Beyond the limit a write would send SIGXFSZ, and end the host. */
+static bool is_too_large(uint64_t size)
 {
-    bool exists;
-    bool runs;
-    int problem = look_at(folder, base, &exists, &runs);
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+           size > limit.rlim_cur;
+}
+
+/* A problem, or 0. */
+static int begin_in(workspace_file *file, uint64_t size)
+{
+    int problem = look_at(file->folder, file->base, &file->exists, &file->runs);
     if (problem)
         return problem;
-    /* Beyond the limit a write would send SIGXFSZ, and end the host. */
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        length > limit.rlim_cur)
+    if (is_too_large(size))
         return EFBIG;
-    char temporary[32];
-    int fd = create_temporary(folder, temporary, sizeof temporary);
+    file->fd = create_temporary(file->folder, file->temporary, sizeof file->temporary);
+    return file->fd < 0 ? errno : 0;
+}
+
+static void release(workspace_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    if (file->folder >= 0)
+        close(file->folder);
+    file->fd = file->folder = -1;
+}
+
+static bool reads_same(int left, int right)
+{
+    char pieces[2][16384];
+    for (off_t at = 0;;) {
+        ssize_t count = pread(left, pieces[0], sizeof pieces[0], at);
+        if (count <= 0)
+            return count == 0;
+        if (pread(right, pieces[1], (size_t)count, at) != count ||
+            memcmp(pieces[0], pieces[1], (size_t)count) != 0)
+            return false;
+        at += count;
+    }
+}
+
+/* Whether the file that the new one would replace holds the same. */
+static bool is_there_already(const workspace_file *file)
+{
+    struct stat fresh, old;
+    int fd = openat(file->folder, file->base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
-        return errno;
-    problem = write_all(fd, bytes, length);
-    if (runs)
-        add_permission_to_run(fd);
+        return false;
+    bool same = fstat(fd, &old) == 0 && fstat(file->fd, &fresh) == 0 && S_ISREG(old.st_mode) &&
+                old.st_size == fresh.st_size && !(old.st_mode & 0111) == !(fresh.st_mode & 0111) &&
+                reads_same(fd, file->fd);
+    close(fd);
+    return same;
+}
+
+/* Puts the file in its place. */
+static void finish_in(workspace_file *file)
+{
+    if (file->runs)
+        add_permission_to_run(file->fd);
+    bool needless = file->keeps_same && !file->problem && is_there_already(file);
     /* A network's file system may tell only here that the disk is full. */
-    if (close(fd) != 0 && !problem && errno != EINTR)
-        problem = errno;
-    if (!problem)
-        problem = put_in_place(folder, temporary, base, exists);
-    if (problem)
-        unlinkat(folder, temporary, 0);
-    return problem;
+    int fd = file->fd;
+    file->fd = -1;
+    if (close(fd) != 0 && !file->problem && errno != EINTR)
+        file->problem = errno;
+    if (!needless && !file->problem)
+        file->problem = put_in_place(file->folder, file->temporary, file->base, file->exists);
+    if (needless || file->problem)
+        unlinkat(file->folder, file->temporary, 0);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -266,9 +241,9 @@ static int32_t judge(int problem, const char *path, const char *name, char *obje
         return error_set_errno(error, status_of(problem), problem, "cannot save %s in %s", brief,
                                path);
     code_executor_error words = CODE_EXECUTOR_ERROR_INIT;
-    if (problem == ELSEWHERE)
+    if (problem == WORKSPACE_ELSEWHERE)
         error_set(&words, CODE_EXECUTOR_INVALID, "%s", file_name_outside);
-    else if (problem == EISDIR || problem == IRREGULAR)
+    else if (problem == EISDIR || problem == WORKSPACE_IRREGULAR)
         error_set(&words, CODE_EXECUTOR_INVALID, "Cannot save %s: there is a %s of that name",
                   brief, problem == EISDIR ? "folder" : "special file");
     else
@@ -277,34 +252,74 @@ static int32_t judge(int problem, const char *path, const char *name, char *obje
     return error_clear(error);
 }
 
+int32_t workspace_file_begin(const char *path, const char *name, uint64_t size,
+                             workspace_file *file, char objection[WORKSPACE_OBJECTION_SIZE],
+                             code_executor_error *error)
+{
+    *file = (workspace_file){.path = path, .name = name, .folder = -1, .fd = -1, .problem = ENOENT};
+    objection[0] = '\0';
+    /* Whoever deletes folders while a file is saved in them wins a few times at most. */
+    for (int i = 0; i < ATTEMPTS && file->problem == ENOENT; i++) {
+        int workspace = workspace_folder_open(path, true);
+        if (workspace < 0)
+            return refuse_workspace(path, error);
+        file->folder = workspace_folder_walk(workspace, name, true, &file->base, &file->problem);
+        if (file->folder < 0)
+            continue;
+        file->problem = begin_in(file, size);
+        if (file->problem)
+            release(file);
+    }
+    return judge(file->problem, path, name, objection, error);
+}
+
+void workspace_file_append(workspace_file *file, const char *bytes, size_t length)
+{
+    if (!file->problem)
+        file->problem = write_all(file->fd, bytes, length);
+}
+
+int32_t workspace_file_end(workspace_file *file, char objection[WORKSPACE_OBJECTION_SIZE],
+                           code_executor_error *error)
+{
+    objection[0] = '\0';
+    finish_in(file);
+    release(file);
+    return judge(file->problem, file->path, file->name, objection, error);
+}
+
+void workspace_file_abandon(workspace_file *file)
+{
+    if (file->fd >= 0)
+        unlinkat(file->folder, file->temporary, 0);
+    release(file);
+}
+
 int32_t workspace_save(const char *path, const char *name, const char *bytes, size_t length,
                        char objection[WORKSPACE_OBJECTION_SIZE], code_executor_error *error)
 {
-    int problem = ENOENT;
-    objection[0] = '\0';
-    /* Whoever deletes folders while a file is saved in them wins a few times at most. */
-    for (int i = 0; i < ATTEMPTS && problem == ENOENT; i++) {
-        int workspace = open_workspace(path, true);
-        if (workspace < 0)
-            return refuse_workspace(path, error);
-        const char *base;
-        int folder = walk(workspace, name, true, &base, &problem);
-        if (folder < 0)
-            continue;
-        problem = save_in(folder, base, bytes, length);
-        close(folder);
+    workspace_file file;
+    int32_t status = CODE_EXECUTOR_OK;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        status = workspace_file_begin(path, name, length, &file, objection, error);
+        if (status != CODE_EXECUTOR_OK || objection[0])
+            return status;
+        workspace_file_append(&file, bytes, length);
+        status = workspace_file_end(&file, objection, error);
+        if (file.problem != ENOENT)
+            break;
     }
-    return judge(problem, path, name, objection, error);
+    return status;
 }
 
 void workspace_remove(const char *path, const char *name)
 {
-    int workspace = open_workspace(path, false);
+    int workspace = workspace_folder_open(path, false);
     if (workspace < 0)
         return;
     const char *base;
     int problem;
-    int folder = walk(workspace, name, false, &base, &problem);
+    int folder = workspace_folder_walk(workspace, name, false, &base, &problem);
     if (folder < 0)
         return;
     unlinkat(folder, base, 0);

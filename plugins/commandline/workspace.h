@@ -29,7 +29,9 @@
 #define CODE_EXECUTOR_WORKSPACE_H
 
 #include "error.h"
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define WORKSPACE_OBJECTION_SIZE 256
 
@@ -46,6 +48,31 @@ int32_t workspace_make(const char *path, code_executor_error *error);
  */
 int32_t workspace_save(const char *path, const char *name, const char *bytes, size_t length,
                        char objection[WORKSPACE_OBJECTION_SIZE], code_executor_error *error);
+
+/*
+ * The same piece by piece. PATH and NAME must live as long. After a begin that gave OK and no objection
+ * comes one of end and abandon. Set KEEPS_SAME and RUNS before the end.
+ */
+typedef struct workspace_file {
+    const char *path;
+    const char *name;
+    const char *base; /* NAME in its folder */
+    int folder;
+    int fd;
+    int problem; /* errno, or one of workspace_folder.h; 0: none so far */
+    char temporary[32];
+    bool exists;     /* there was a file of that name */
+    bool runs;       /* it can be executed; true where it replaces one that can */
+    bool keeps_same; /* a file that holds the same bytes already stays as it is */
+} workspace_file;
+
+int32_t workspace_file_begin(const char *path, const char *name, uint64_t size,
+                             workspace_file *file, char objection[WORKSPACE_OBJECTION_SIZE],
+                             code_executor_error *error);
+void workspace_file_append(workspace_file *file, const char *bytes, size_t length);
+int32_t workspace_file_end(workspace_file *file, char objection[WORKSPACE_OBJECTION_SIZE],
+                           code_executor_error *error);
+void workspace_file_abandon(workspace_file *file);
 
 /* Removes the file NAME, if it is there. */
 void workspace_remove(const char *path, const char *name);
