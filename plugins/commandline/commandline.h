@@ -20,6 +20,7 @@
  *     helper_process.c  starts a process that the host's wait() cannot see; clone_into.c, in a cgroup
  *     fork_guard.c      descriptors that a forked child of the host must not hold
  *     config.c     reads a configuration by its JSON Schema (schema.c, json_text.c)
+ *     workspace_copy.c  collected.c  where the code cannot see the workspace
  *     block_file.c  block_command.c  temporary_file.c
  *                  what a block's file is called and holds, what is run, how long the file stays
  *     request_check.c  language_list.c  private_folder.c  plugin_folder.c
@@ -88,6 +89,11 @@ typedef struct launched {
     /* True where the environment holds on to the work_dir of now (a bind mount), so that a folder
      * that was deleted and made anew needs a new launch. */
     bool binds_work_dir;
+    /* Where the environment cannot see the work_dir, which is copied there and back then: the runner
+     * program as the runner itself sees it, and how many bytes may be copied in one go. Else NULL. The
+     * folder must be the one that the runner was started in. */
+    const char *copies_with;
+    uint64_t copies_max_bytes;
 } launched;
 
 typedef struct commandline_launcher {

@@ -10,6 +10,7 @@
 #include "fork_guard.h"
 #include "private_folder.h"
 #include "workspace.h"
+#include "workspace_copy.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -60,6 +61,7 @@ void place_release(place *released)
     if (released &&
         atomic_fetch_sub_explicit(&released->references, 1, memory_order_acq_rel) == 1) {
         session_release(released->session);
+        workspace_copy_free(released->copy);
         free(released->folder);
         free(released);
     }
@@ -249,14 +251,44 @@ static void undo_launch(lifecycle *self, const char *work_dir, bool lost)
     }
 }
 
-/* The launcher's own first steps. The ticket that launches stays what it is until that is over. */
-static int32_t prepare(lifecycle *self, const launch_context *context, place *fresh,
-                       code_executor_error *error)
+static void log_copying(void *context, int32_t level, const char *message)
 {
-    if (!self->launcher->prepare)
-        return CODE_EXECUTOR_OK;
-    int32_t status = self->launcher->prepare(self->launcher_state, context, fresh->session,
-                                             fresh->folder, self->launching->canceller, error);
+    launch_log(context, level, "%s", message);
+}
+
+static void show_copying(void *context, const char *what, uint64_t done, uint64_t total)
+{
+    launch_progress(context, what, done, total);
+}
+
+static int32_t copy_workspace(lifecycle *self, const launch_context *context,
+                              const launched *made, place *fresh, code_executor_error *error)
+{
+    launch_context shown = *context;
+    workspace_copying copying = {.session = fresh->session,
+                                 .canceller = self->launching->canceller,
+                                 .work_dir = fresh->work_dir,
+                                 .folder = fresh->folder,
+                                 .user_data = &shown,
+                                 .log = log_copying,
+                                 .progress = show_copying};
+    fresh->copy = workspace_copy_new(made->copies_with, made->copies_max_bytes);
+    if (!fresh->copy)
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory to copy the workspace");
+    return workspace_copy_in(fresh->copy, &copying, error);
+}
+
+/* The first steps over a new session: the workspace, where it is copied, and the launcher's own. The ticket
+ * that launches stays what it is until that is over. */
+static int32_t prepare(lifecycle *self, const launch_context *context, const launched *made,
+                       place *fresh, code_executor_error *error)
+{
+    int32_t status = CODE_EXECUTOR_OK;
+    if (made->copies_with)
+        status = copy_workspace(self, context, made, fresh, error);
+    if (status == CODE_EXECUTOR_OK && self->launcher->prepare)
+        status = self->launcher->prepare(self->launcher_state, context, fresh->session,
+                                         fresh->folder, self->launching->canceller, error);
     if (status != CODE_EXECUTOR_OK) {
         bool lost = !session_alive(fresh->session);
         session_end(fresh->session);
@@ -285,7 +317,7 @@ static int32_t launch(lifecycle *self, const char *kept, place *fresh, code_exec
         undo_launch(self, fresh->work_dir, true);
         return status;
     }
-    return prepare(self, &context, fresh, error);
+    return prepare(self, &context, &made, fresh, error);
 }
 
 /* Ends a place's session and what the launcher made for it. No lock held. */

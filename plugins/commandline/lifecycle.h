@@ -40,6 +40,7 @@ typedef struct place {
     const char *work_dir; /* lives as long as the life cycle */
     char *folder;
     bool binds_work_dir;
+    struct workspace_copy *copy; /* where the runner sees another folder than work_dir; else NULL */
     dev_t device; /* of work_dir */
     ino_t inode;
 } place;

@@ -17,6 +17,7 @@
 #include "temporary_file.h"
 #include "text.h"
 #include "workspace.h"
+#include "workspace_copy.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -279,7 +280,9 @@ static int32_t run_steps(struct block_run *self, const char *file)
         if (status != CODE_EXECUTOR_OK || self->record->exit_code != 0)
             break;
     }
-    if (builds)
+    if (builds && run->place->copy)
+        workspace_copy_remove(run->place->copy, built);
+    else if (builds)
         workspace_remove(run->place->work_dir, built);
     return status;
 }
@@ -302,6 +305,37 @@ static int32_t only_save(struct block_run *self)
     return end(self, CODE_EXECUTOR_SAVED, 0);
 }
 
+static void log_copying(void *user_data, int32_t level, const char *message)
+{
+    const run_settings *settings = ((const struct run *)user_data)->settings;
+    if (settings->log)
+        settings->log(settings->log_state, level, message);
+}
+
+static workspace_copying copying_of(struct run *run)
+{
+    return (workspace_copying){.session = run->place->session,
+                               .canceller = run->canceller,
+                               .work_dir = run->place->work_dir,
+                               .folder = run->place->folder,
+                               .user_data = run,
+                               .log = log_copying};
+}
+
+/* In the workspace, and where the code sees it if that is another folder. */
+static int32_t save(struct block_run *self, const block_file *file,
+                    char objection[WORKSPACE_OBJECTION_SIZE])
+{
+    struct run *run = self->run;
+    workspace_copying copying = copying_of(run);
+    int32_t status = workspace_save(run->place->work_dir, file->name, file->bytes, file->length,
+                                    objection, run->error);
+    if (status != CODE_EXECUTOR_OK || objection[0] || !run->place->copy)
+        return status;
+    return workspace_copy_file(run->place->copy, &copying, file->name, file->bytes, file->length,
+                               objection, run->error);
+}
+
 static int32_t save_and_run(struct block_run *self, const block_file *file)
 {
     struct run *run = self->run;
@@ -312,8 +346,7 @@ static int32_t save_and_run(struct block_run *self, const block_file *file)
     self->record->code_file = result_path(run->builder, work_dir, file->name);
     if (!self->record->code_file)
         return no_memory(run);
-    int32_t status =
-        workspace_save(work_dir, file->name, file->bytes, file->length, objection, run->error);
+    int32_t status = save(self, file, objection);
     if (status != CODE_EXECUTOR_OK || objection[0])
         self->record->code_file = NULL;
     if (status != CODE_EXECUTOR_OK)
@@ -332,7 +365,9 @@ static int32_t handle_file(struct block_run *self, const block_file *file)
     if (!held)
         return no_memory(self->run);
     int32_t status = save_and_run(self, file);
-    temporary_file_release(held);
+    bool removed = temporary_file_release(held);
+    if (removed && run->place->copy)
+        workspace_copy_remove(run->place->copy, file->name);
     return status;
 }
 
@@ -399,6 +434,23 @@ static int32_t run_block(struct run *run, size_t index, bool *go_on)
     return status;
 }
 
+static int32_t copy_in(struct run *run)
+{
+    workspace_copying copying = copying_of(run);
+    return run->place->copy ? workspace_copy_in(run->place->copy, &copying, run->error)
+                            : CODE_EXECUTOR_OK;
+}
+
+/* A cancelled execution returns promptly: the next one brings what it has changed. */
+static int32_t copy_out(struct run *run)
+{
+    workspace_copying copying = copying_of(run);
+    if (!run->place->copy || session_cancelled(run->canceller))
+        return CODE_EXECUTOR_OK;
+    int32_t status = workspace_copy_out(run->place->copy, &copying, run->error);
+    return status == CODE_EXECUTOR_CANCELLED ? error_clear(run->error) : status;
+}
+
 static int32_t run_all(struct run *run)
 {
     const run_settings *settings = run->settings;
@@ -410,11 +462,11 @@ static int32_t run_all(struct run *run)
                            request->environment_count, &run->arena, &run->environment,
                            &run->environment_count))
         return no_memory(run);
-    int32_t status = CODE_EXECUTOR_OK;
-    bool go_on = true;
+    int32_t status = copy_in(run);
+    bool go_on = status == CODE_EXECUTOR_OK;
     for (size_t i = 0; i < request->block_count && go_on; i++)
         status = run_block(run, i, &go_on);
-    return status;
+    return status == CODE_EXECUTOR_OK ? copy_out(run) : status;
 }
 
 int32_t run_blocks(const run_settings *settings, const run_place *place,

@@ -36,6 +36,7 @@ typedef struct run_place {
     session *session;
     const char *work_dir; /* absolute, on this host; made when it is not there */
     const char *folder;   /* the same, as the runner sees it */
+    struct workspace_copy *copy; /* where that is another folder; else NULL */
 } run_place;
 
 /*

@@ -54,12 +54,13 @@ temporary_file *temporary_file_hold(const char *path, const char *name)
     return file;
 }
 
-void temporary_file_release(temporary_file *file)
+bool temporary_file_release(temporary_file *file)
 {
     if (!file)
-        return;
+        return false;
     pthread_mutex_lock(&lock);
-    if (--file->uses == 0) {
+    bool last = --file->uses == 0;
+    if (last) {
         temporary_file **link = &files;
         while (*link != file)
             link = &(*link)->next;
@@ -68,4 +69,5 @@ void temporary_file_release(temporary_file *file)
         free(file);
     }
     pthread_mutex_unlock(&lock);
+    return last;
 }

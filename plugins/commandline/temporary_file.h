@@ -9,12 +9,14 @@
 #ifndef CODE_EXECUTOR_TEMPORARY_FILE_H
 #define CODE_EXECUTOR_TEMPORARY_FILE_H
 
+#include <stdbool.h>
+
 typedef struct temporary_file temporary_file;
 
 /* Before the file NAME in the folder PATH is saved. NULL: no memory. */
 temporary_file *temporary_file_hold(const char *path, const char *name);
 
-/* After it has been used; NULL is allowed. */
-void temporary_file_release(temporary_file *file);
+/* After it has been used; NULL is allowed. Returns whether it was removed. */
+bool temporary_file_release(temporary_file *file);
 
 #endif /* CODE_EXECUTOR_TEMPORARY_FILE_H */

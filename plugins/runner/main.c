@@ -40,9 +40,10 @@
  *
  * Files: request.c takes frames apart (fuzzed), connection.c moves them, execution.c keeps the records,
  * supervisor.c, command.c and kill_tree.c are one execution's own process, guard.c holds the defences,
- * orphans.c is about what killed supervisors leave, outcome.c, launch.c, input.c, write_file.c and memory_events.c
+ * orphans.c is about what killed supervisors leave, collect.c is a command of its own, outcome.c, launch.c, input.c, write_file.c and memory_events.c
  * about what their names say.
  */
+#include "collect.h"
 #include "command.h"
 #include "connection.h"
 #include "execution.h"
@@ -317,8 +318,10 @@ static void shut_down(void)
         step(deadline);
 }
 
-int main(void)
+int main(int count, char **words)
 {
+    if (count > 1 && strcmp(words[1], COLLECT_WORD) == 0)
+        return collect_main(count - 2, words + 2);
     guard_runner();
     tree_prepare();
     write_file_open();

@@ -11,6 +11,13 @@ commandline_unit_test(output)
 commandline_unit_test(result)
 commandline_unit_test(run)
 commandline_unit_test(temporary_file)
+commandline_unit_test(collected)
+
+# With the real runner.
+commandline_unit_test(workspace_copy)
+add_dependencies(unit_workspace_copy runner)
+target_compile_definitions(unit_workspace_copy PRIVATE
+    RUNNER_PROGRAM="${CODE_EXECUTOR_PLUGIN_OUTPUT_DIRECTORY}/runner")
 
 # Where memory ends at every place where it can.
 add_library(failing_memory OBJECT failing_memory.c)

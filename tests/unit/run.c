@@ -100,6 +100,18 @@ int32_t session_run(session *self, const session_command *command, session_cance
     return CODE_EXECUTOR_OK;
 }
 
+/* No workspace here is copied. */
+int32_t session_write_file(session *self, const char *path, uint32_t mode, const char *bytes,
+                           size_t length, code_executor_error *error)
+{
+    (void)self;
+    (void)path;
+    (void)mode;
+    (void)bytes;
+    (void)length;
+    return error_set(error, CODE_EXECUTOR_INTERNAL, "nothing is to be written");
+}
+
 /* ------------------------------------------------------------------------------------------------
  * A run
  * --------------------------------------------------------------------------------------------- */
@@ -175,7 +187,7 @@ static int32_t run_list(const char *const *words)
     }
     request.blocks = pointers;
     request.block_count = count;
-    run_place place = {NULL, work, "/inside"};
+    run_place place = {NULL, work, "/inside", NULL};
     commandline_result_free(result);
     result = NULL;
     return run_blocks(&settings, &place, &request, &canceller, &result, &error);
@@ -389,7 +401,7 @@ static void code_is_bytes(void **state)
     const code_executor_block *blocks[] = {&block};
     request.blocks = blocks;
     request.block_count = 1;
-    run_place place = {NULL, work, "/"};
+    run_place place = {NULL, work, "/", NULL};
     assert_int_equal(run_blocks(&settings, &place, &request, &canceller, &result, &error),
                      CODE_EXECUTOR_OK);
     struct stat status;
@@ -536,7 +548,7 @@ static void an_objection_of_the_launcher_refuses(void **state)
 static void a_workspace_that_cannot_be_had_is_an_error(void **state)
 {
     (void)state;
-    run_place place = {NULL, "/proc/no/such", "/"};
+    run_place place = {NULL, "/proc/no/such", "/", NULL};
     code_executor_block block = {sizeof block, "sh", "a", 1};
     const code_executor_block *blocks[] = {&block};
     request.blocks = blocks;

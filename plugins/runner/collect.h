@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collect.h: the files of a workspace that changed, as one stream; where a host cannot see the folder.
+ *
+ *     host ── SPAWN "runner collect SINCE LIMIT [NAME...]" ──▶ runner ──▶ runner collect
+ *          ◀─────────────── OUTPUT: a head, then records ──────────────────┘
+ *
+ * It is the runner program once more, run as any command is: with the code's user, in the workspace, with
+ * flow control, a time limit and cancel. So the runner itself needs no more to be trusted with.
+ *
+ * First each NAME is removed, a file that the host wants gone. Then comes the head: u32 magic, u64 now,
+ * the time in ns before the first file was looked at, for the SINCE of the next call. Then a record for
+ * each regular file whose status changed at SINCE or later:
+ *
+ *     u32 kind, u32 mode, u64 size, u32 length of the path, the path; COLLECT_FILE: size bytes
+ *
+ * A file that shrinks meanwhile is filled up with zeros: another call will bring it as it is by then.
+ * COLLECT_SKIPPED tells of what cannot be read, and of files that would make it more than LIMIT bytes in
+ * all; links and special files are passed over without a word.
+ * COLLECT_END is the last record, so that one sees whether all is there.
+ *
+ * Who reads must not trust it: the code may have had its hands in it.
+ */
+#ifndef CODE_EXECUTOR_RUNNER_COLLECT_H
+#define CODE_EXECUTOR_RUNNER_COLLECT_H
+
+#include <stdint.h>
+
+#define COLLECT_WORD        "collect"
+#define COLLECT_MAGIC       0x31465243u /* "CRF1" as bytes */
+#define COLLECT_HEAD_SIZE   12u
+#define COLLECT_RECORD_SIZE 20u
+#define COLLECT_PATH_MAX    4095u
+
+/* SINCE: no file at all, only the head. */
+#define COLLECT_NOTHING UINT64_MAX
+
+enum collect_kind {
+    COLLECT_END = 0,
+    COLLECT_FILE = 1,
+    COLLECT_SKIPPED = 2 /* mode: an errno; EFBIG: beyond the limit */
+};
+
+/* The subcommand: COUNT words behind COLLECT_WORD. Returns an exit status. */
+int collect_main(int count, char **words);
+
+#endif /* CODE_EXECUTOR_RUNNER_COLLECT_H */
