@@ -55,7 +55,8 @@ static ssize_t send_some(struct attachment *self, const void *bytes, size_t leng
     size_t sent = 0;
     if (self->ended)
         return TRANSPORT_END;
-    CURLcode code = curl_easy_send(self->connection, bytes, length, &sent);
+    CURLcode code =
+        http_send(self->container->engine->http, self->connection, bytes, length, &sent);
     if (code == CURLE_OK && sent > 0)
         return (ssize_t)sent;
     return code == CURLE_OK || code == CURLE_AGAIN ? nothing_now(self) : TRANSPORT_END;
@@ -67,7 +68,8 @@ static ssize_t receive_some(struct attachment *self)
     size_t received = 0;
     if (self->ended)
         return TRANSPORT_END;
-    CURLcode code = curl_easy_recv(self->connection, self->buffer, sizeof self->buffer, &received);
+    CURLcode code = http_receive(self->container->engine->http, self->connection, self->buffer,
+                                 sizeof self->buffer, &received);
     if (code == CURLE_AGAIN)
         return nothing_now(self);
     self->begin = 0;
@@ -257,16 +259,21 @@ static int32_t broken(struct attachment *self, code_executor_error *error)
 static int32_t send_request(struct attachment *self, int64_t deadline_ms,
                             code_executor_error *error)
 {
-    char request[512];
+    char request[4096];
+    const struct engine *engine = self->container->engine;
     int length = snprintf(request, sizeof request,
-                          "POST /v%s/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1"
+                          "POST %s/v%s/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1"
                           "&logs=0&detachKeys= HTTP/1.1\r\n"
-                          "Host: docker\r\n"
+                          "Host: %s\r\n"
                           "Content-Type: text/plain\r\n"
                           "Content-Length: 0\r\n"
                           "Connection: Upgrade\r\n"
                           "Upgrade: tcp\r\n\r\n",
-                          self->container->engine->version, self->container->id);
+                          engine->endpoint->base_path, engine->version, self->container->id,
+                          engine->endpoint->host_header);
+    if (length >= (int)sizeof request)
+        return error_set(error, CODE_EXECUTOR_INVALID, "%s is too long for an address",
+                         engine->endpoint->address);
     for (int sent = 0; sent < length;) {
         ssize_t count = send_some(self, request + sent, (size_t)(length - sent));
         if (count == TRANSPORT_END)

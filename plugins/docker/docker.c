@@ -33,7 +33,9 @@
  *     registry_credentials.h docker_config.h credential_helper.h  what they are pulled with
  *     sweep.h labels.h what dead hosts left, and how it is known
  *     attach.h stream.h the wire
- *     engine.h http.h endpoint.h wakeup_pair.h  the API, HTTP, the address, libcurl's descriptors
+ *     engine.h http.h  the API, HTTP
+ *     endpoint.h context.h tls.h unreachable.h  where the engine is, and why it does not answer
+ *     wakeup_pair.h sigpipe.h  what libcurl and OpenSSL would do to the host
  *     schema.h         the configuration's keys
  *
  * Invariants. What a launch has made is removed when it fails, at whichever step, and what a dead host
@@ -42,6 +44,7 @@
  * is without a limit in time, and every one of a launch ends when it is cancelled.
  */
 #include "docker.h"
+#include "absolute_path.h"
 #include "config.h"
 #include "init_command.h"
 #include "json.h"
@@ -76,19 +79,7 @@ static void docker_destroy(void *state)
 static int32_t take_bind_dir(struct docker *docker, code_executor_error *error)
 {
     const char *given = config_string(docker->config, "bind_dir");
-    if (!given)
-        return CODE_EXECUTOR_OK;
-    char *current = given[0] == '/' ? strdup("") : getcwd(NULL, 0);
-    if (!current)
-        return error_set_errno(error, CODE_EXECUTOR_IO, errno,
-                               "bind_dir is relative, and the current folder has no path");
-    int length = asprintf(&docker->bind_dir, "%s%s%s", current, given[0] == '/' ? "" : "/", given);
-    free(current);
-    if (length < 0) {
-        docker->bind_dir = NULL;
-        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
-    }
-    return CODE_EXECUTOR_OK;
+    return given ? absolute_path("bind_dir", given, &docker->bind_dir, error) : CODE_EXECUTOR_OK;
 }
 
 static int32_t docker_configure(const launch_context *context, json_object *config, void **state,
@@ -104,8 +95,7 @@ static int32_t docker_configure(const launch_context *context, json_object *conf
     docker->auto_remove = config_boolean(config, "auto_remove");
     docker->stop_container = config_boolean(config, "stop_container");
     docker->relaunches = strcmp(config_string(config, "restart"), "container") == 0;
-    int32_t status =
-        endpoint_choose(config_string(config, "docker_host"), &docker->endpoint, error);
+    int32_t status = endpoint_choose(config, &docker->endpoint, error);
     if (status == CODE_EXECUTOR_OK)
         status = take_bind_dir(docker, error);
     if (status != CODE_EXECUTOR_OK) {
@@ -139,6 +129,9 @@ static int32_t docker_launch(void *state, const launch_context *context, launche
                              code_executor_error *error)
 {
     struct docker *docker = state;
+    if (docker->endpoint.warning)
+        launch_log(context, CODE_EXECUTOR_LOG_WARNING, "docker's own settings are left out: %s",
+                   docker->endpoint.warning);
     int32_t status = engine_open(&docker->endpoint, context->cancel_fd, &docker->engine, error);
     if (status != CODE_EXECUTOR_OK)
         return status;

@@ -73,14 +73,15 @@ static int32_t read_descriptor(int descriptor, const char *path, json_object **c
     return result;
 }
 
-int32_t docker_config_read(char **path, json_object **config, code_executor_error *error)
+int32_t docker_config_read_file(const char *name, char **path, json_object **config,
+                                code_executor_error *error)
 {
     char *folder = docker_config_folder();
     *config = NULL;
     *path = NULL;
     if (!folder)
         return CODE_EXECUTOR_OK;
-    if (asprintf(path, "%s/config.json", folder) < 0)
+    if (asprintf(path, "%s/%s", folder, name) < 0)
         *path = NULL;
     free(folder);
     if (!*path)
@@ -94,4 +95,9 @@ int32_t docker_config_read(char **path, json_object **config, code_executor_erro
     int32_t status = read_descriptor(descriptor, *path, config, error);
     close(descriptor);
     return status;
+}
+
+int32_t docker_config_read(char **path, json_object **config, code_executor_error *error)
+{
+    return docker_config_read_file("config.json", path, config, error);
 }

@@ -9,9 +9,12 @@
 #include "http.h"
 #include "clock.h"
 #include "fork_guard.h"
+#include "sigpipe.h"
+#include "unreachable.h"
 #include "wakeup_pair.h"
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -25,10 +28,16 @@
 #define CONNECTIONS_KEPT   8L /* those in use count */
 #define CONNECTION_BUFFER  (256L * 1024)
 
+/* A machine that has gone without a word is noticed after IDLE + PROBES × INTERVAL seconds. */
+#define KEEPALIVE_IDLE     10
+#define KEEPALIVE_INTERVAL 5
+#define KEEPALIVE_PROBES   4
+
 struct http_client {
     CURLM *multi;
     struct wakeup_pair wakeup_pair;
     const struct endpoint *endpoint;
+    bool answered; /* the engine, to whatever */
 };
 
 struct http_transfer {
@@ -45,6 +54,7 @@ struct http_transfer {
     CURLcode result;
     int64_t heard_ms; /* when the last byte came */
     int sockets[2];   /* the last two that were opened for it, where it is watched; else -1 */
+    char words[CURL_ERROR_SIZE]; /* libcurl's, of what went wrong */
 };
 
 /* ---- the client -------------------------------------------------------------------------------- */
@@ -65,6 +75,28 @@ static void library_leave(void)
     pthread_mutex_lock(&global_lock);
     curl_global_cleanup();
     pthread_mutex_unlock(&global_lock);
+}
+
+/* Around all in which OpenSSL may write. */
+static struct sigpipe_guard hold_sigpipe(const http_client *client)
+{
+    return sigpipe_hold(client->endpoint->tls.wanted);
+}
+
+static void perform(http_client *client)
+{
+    int running = 0;
+    struct sigpipe_guard guard = hold_sigpipe(client);
+    curl_multi_perform(client->multi, &running);
+    sigpipe_release(&guard);
+}
+
+static void discard(http_client *client, CURL *easy)
+{
+    struct sigpipe_guard guard = hold_sigpipe(client);
+    curl_multi_remove_handle(client->multi, easy);
+    curl_easy_cleanup(easy);
+    sigpipe_release(&guard);
 }
 
 int32_t http_client_new(const struct endpoint *endpoint, http_client **client,
@@ -92,8 +124,10 @@ void http_client_free(http_client *client)
     if (!client)
         return;
     if (client->multi) {
+        struct sigpipe_guard guard = hold_sigpipe(client);
         wakeup_pair_release(&client->wakeup_pair);
         curl_multi_cleanup(client->multi);
+        sigpipe_release(&guard);
     }
     library_leave();
     free(client);
@@ -101,12 +135,32 @@ void http_client_free(http_client *client)
 
 /* ---- what libcurl calls ------------------------------------------------------------------------ */
 
+static void keep_alive(int socket)
+{
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE},
+        {IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL},
+        {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT,
+         (KEEPALIVE_IDLE + KEEPALIVE_PROBES * KEEPALIVE_INTERVAL) * 1000},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        setsockopt(socket, options[i].level, options[i].name, &options[i].value,
+                   sizeof options[i].value);
+}
+
 static curl_socket_t open_socket(void *user_data, curlsocktype purpose,
                                  struct curl_sockaddr *address)
 {
-    (void)user_data;
+    const http_client *client = user_data;
     (void)purpose;
-    return fork_guard_socket(address->family, address->socktype, address->protocol);
+    int socket = fork_guard_socket(address->family, address->socktype, address->protocol);
+    if (socket >= 0 && client->endpoint->kind == ENDPOINT_TCP)
+        keep_alive(socket);
+    return socket;
 }
 
 static int close_socket(void *user_data, curl_socket_t socket)
@@ -138,7 +192,7 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *user_dat
     size_t length = size * count;
     transfer->heard_ms = now_ms();
     if (length == 2 && memcmp(bytes, "\r\n", 2) == 0 && http_status(transfer) >= 200)
-        transfer->head_done = true;
+        transfer->head_done = transfer->client->answered = true;
     if (!append(transfer->head, bytes, length, HEAD_MAX)) {
         transfer->too_long = true;
         return 0;
@@ -163,23 +217,33 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *user_data)
 
 /* ---- transfers --------------------------------------------------------------------------------- */
 
+/* Where the handle connects to. False: no memory. */
+static bool set_endpoint(const struct endpoint *endpoint, CURL *easy)
+{
+    if (endpoint->tls.wanted)
+        return tls_apply(&endpoint->tls, easy);
+    return !endpoint->socket_path ||
+           curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, endpoint->socket_path) == CURLE_OK;
+}
+
 /* What every handle is told, whatever it carries. */
-static CURL *new_handle(http_client *client, const char *path)
+static CURL *new_handle(http_client *client, const char *path, char words[CURL_ERROR_SIZE])
 {
     CURL *easy = curl_easy_init();
     struct printbuf *url = printbuf_new();
     if (easy && url && printbuf_strappend(url, "") >= 0 &&
         sprintbuf(url, "%s%s", client->endpoint->base_url, path) >= 0 &&
         curl_easy_setopt(easy, CURLOPT_URL, url->buf) == CURLE_OK &&
-        curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, client->endpoint->socket_path) ==
-            CURLE_OK) {
+        set_endpoint(client->endpoint, easy)) {
         curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
         curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
         curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
         curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
         curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+        curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, words);
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, client);
         curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
     } else if (easy) {
         curl_easy_cleanup(easy);
@@ -245,15 +309,14 @@ int32_t http_begin(http_client *client, const http_request *request, http_transf
         begun->sockets[0] = begun->sockets[1] = -1;
         begun->head = printbuf_new();
         begun->body = printbuf_new();
-        begun->easy = new_handle(client, request->path);
+        begun->easy = new_handle(client, request->path, begun->words);
     }
     if (!begun || !begun->head || !begun->body || !begun->easy || !set_request(begun, request) ||
         curl_multi_add_handle(client->multi, begun->easy) != CURLM_OK) {
         http_end(begun);
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
     }
-    int running = 0;
-    curl_multi_perform(client->multi, &running); /* a local socket takes the request at once */
+    perform(client); /* a local socket takes the request at once */
     *transfer = begun;
     return CODE_EXECUTOR_OK;
 }
@@ -262,10 +325,8 @@ void http_end(http_transfer *transfer)
 {
     if (!transfer)
         return;
-    if (transfer->easy) {
-        curl_multi_remove_handle(transfer->client->multi, transfer->easy);
-        curl_easy_cleanup(transfer->easy);
-    }
+    if (transfer->easy)
+        discard(transfer->client, transfer->easy);
     curl_slist_free_all(transfer->headers);
     if (transfer->head)
         printbuf_free(transfer->head);
@@ -276,41 +337,19 @@ void http_end(http_transfer *transfer)
 
 /* ---- waiting ----------------------------------------------------------------------------------- */
 
-/* What happened to a handle that has ended; OK when it got an answer. */
-static int32_t translate(http_client *client, CURL *easy, CURLcode code, code_executor_error *error)
+/* What happened to a transfer that has ended; OK when it got an answer. */
+static int32_t translate(http_transfer *transfer, code_executor_error *error)
 {
-    long os_error = 0;
-    curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
-    switch (code) {
-    case CURLE_OK:
+    if (transfer->result == CURLE_OK)
         return CODE_EXECUTOR_OK;
-    case CURLE_OUT_OF_MEMORY:
-        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_CONNECT:
-        return endpoint_unreachable(client->endpoint, (int)os_error, curl_easy_strerror(code),
-                                    error);
-    case CURLE_OPERATION_TIMEDOUT:
-        return endpoint_unreachable(client->endpoint, 0, "no connection came about in 10 s", error);
-    case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_HTTP2:
-        return error_set(error, CODE_EXECUTOR_PROTOCOL,
-                         "what listens at %s (from %s) is no Docker engine: it does not speak HTTP",
-                         client->endpoint->address, client->endpoint->origin);
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-    case CURLE_GOT_NOTHING:
-    case CURLE_PARTIAL_FILE:
-        return error_set(error, CODE_EXECUTOR_LOST,
-                         "the connection to the Docker engine at %s broke off: was the engine "
-                         "stopped or restarted?",
-                         client->endpoint->address);
-    default:
-        return error_set(error, CODE_EXECUTOR_LOST,
-                         "the connection to the Docker engine at %s broke off: %s",
-                         client->endpoint->address, curl_easy_strerror(code));
-    }
+    struct failure failure = {
+        .easy = transfer->easy,
+        .code = transfer->result,
+        .words = transfer->words,
+        .ssh_words = "",
+        .answered = transfer->client->answered,
+    };
+    return unreachable_explain(transfer->client->endpoint, &failure, error);
 }
 
 static void note_ends(http_client *client)
@@ -359,15 +398,14 @@ static int32_t await(http_transfer *transfer, bool head, http_patience patience,
     http_client *client = transfer->client;
     int64_t began_ms = now_ms();
     for (;;) {
-        int running = 0;
-        curl_multi_perform(client->multi, &running);
+        perform(client);
         note_ends(client);
         if (transfer->too_long)
             return error_set(error, CODE_EXECUTOR_PROTOCOL,
                              "the Docker engine at %s sent an answer without end",
                              client->endpoint->address);
         if (transfer->done)
-            return translate(client, transfer->easy, transfer->result, error);
+            return translate(transfer, error);
         if (head && transfer->head_done)
             return CODE_EXECUTOR_OK;
         int64_t heard_ms = transfer->heard_ms > began_ms ? transfer->heard_ms : began_ms;
@@ -389,8 +427,7 @@ int32_t http_await(http_transfer *transfer, http_patience patience, code_executo
 
 bool http_advance(http_transfer *transfer)
 {
-    int running = 0;
-    curl_multi_perform(transfer->client->multi, &running);
+    perform(transfer->client);
     note_ends(transfer->client);
     return !transfer->done && !transfer->too_long;
 }
@@ -460,8 +497,9 @@ const char *http_body(const http_transfer *transfer, size_t *length)
 int32_t http_connect(http_client *client, http_patience patience, CURL **connection,
                      code_executor_error *error)
 {
-    http_transfer transfer = {.client = client, .easy = new_handle(client, "/")};
+    http_transfer transfer = {.client = client};
     *connection = NULL;
+    transfer.easy = new_handle(client, "/", transfer.words);
     if (!transfer.easy)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
     curl_easy_setopt(transfer.easy, CURLOPT_CONNECT_ONLY, 1L);
@@ -473,6 +511,7 @@ int32_t http_connect(http_client *client, http_patience patience, CURL **connect
     else
         status = await(&transfer, false, patience, error);
     curl_easy_setopt(transfer.easy, CURLOPT_PRIVATE, NULL);
+    curl_easy_setopt(transfer.easy, CURLOPT_ERRORBUFFER, NULL);
     if (status != CODE_EXECUTOR_OK) {
         http_disconnect(client, transfer.easy);
         return status;
@@ -483,6 +522,23 @@ int32_t http_connect(http_client *client, http_patience patience, CURL **connect
 
 void http_disconnect(http_client *client, CURL *connection)
 {
-    curl_multi_remove_handle(client->multi, connection);
-    curl_easy_cleanup(connection);
+    discard(client, connection);
+}
+
+CURLcode http_send(http_client *client, CURL *connection, const void *bytes, size_t length,
+                   size_t *sent)
+{
+    struct sigpipe_guard guard = hold_sigpipe(client);
+    CURLcode code = curl_easy_send(connection, bytes, length, sent);
+    sigpipe_release(&guard);
+    return code;
+}
+
+CURLcode http_receive(http_client *client, CURL *connection, void *buffer, size_t size,
+                      size_t *received)
+{
+    struct sigpipe_guard guard = hold_sigpipe(client); /* a receiving TLS may have to answer */
+    CURLcode code = curl_easy_recv(connection, buffer, size, received);
+    sigpipe_release(&guard);
+    return code;
 }

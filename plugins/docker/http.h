@@ -74,9 +74,15 @@ const char *http_body(const http_transfer *transfer, size_t *length);
 /* Frees it, and breaks it off where it has not ended. NULL is allowed. */
 void http_end(http_transfer *transfer);
 
-/* A connection of its own, for curl_easy_send and curl_easy_recv, closed by http_disconnect. */
+/* A connection of its own, closed by http_disconnect. */
 int32_t http_connect(http_client *client, http_patience patience, CURL **connection,
                      code_executor_error *error);
+/* As curl_easy_send and curl_easy_recv. For the latter, as long as it returns CURLE_OK, more may be there
+ * that the socket does not show (TLS). */
+CURLcode http_send(http_client *client, CURL *connection, const void *bytes, size_t length,
+                   size_t *sent);
+CURLcode http_receive(http_client *client, CURL *connection, void *buffer, size_t size,
+                      size_t *received);
 void http_disconnect(http_client *client, CURL *connection);
 
 #endif /* CODE_EXECUTOR_DOCKER_HTTP_H */

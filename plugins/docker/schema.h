@@ -157,7 +157,21 @@
     },                                                                                             \
     "docker_host": {                                                                               \
         "type": ["string", "null"], "minLength": 1, "default": null,                               \
-        "description": "Where the engine listens: unix:///path/of/socket. null: what the environment variable DOCKER_HOST says, else unix:///var/run/docker.sock." \
+        "description": "Where the engine listens: unix:///path/of/socket, tcp://HOST:PORT, http:// or https://HOST:PORT, or ssh://USER@HOST. null: docker_context, else what the environment says (DOCKER_HOST, DOCKER_CONTEXT), else docker's current context, else unix:///var/run/docker.sock." \
+    },                                                                                             \
+    "docker_context": {                                                                            \
+        "type": ["string", "null"], "minLength": 1, "default": null,                               \
+        "description": "A docker context by name (docker context ls): its engine and its TLS files are used. null: see docker_host." \
+    },                                                                                             \
+    "tls": {                                                                                       \
+        "type": ["object", "null"], "additionalProperties": false, "default": null,                \
+        "properties": {                                                                            \
+            "ca": {"type": ["string", "null"], "minLength": 1, "default": null, "description": "The file of the authorities that may vouch for the engine, in PEM form. null: those that the system trusts."}, \
+            "cert": {"type": ["string", "null"], "minLength": 1, "default": null, "description": "The file of the client certificate. null: none is shown."}, \
+            "key": {"type": ["string", "null"], "minLength": 1, "default": null, "description": "The file of its key, without a passphrase."}, \
+            "verify": {"type": "boolean", "default": true, "description": "Whether the engine's certificate is verified. false: anybody on the way can take the engine's place."} \
+        },                                                                                         \
+        "description": "TLS with an engine at tcp:// or https://. null: as DOCKER_TLS_VERIFY and DOCKER_CERT_PATH say, or the context." \
     }                                                                                              \
     )                                                                                              \
     COMMANDLINE_SCHEMA_END

@@ -8,18 +8,21 @@ target_compile_definitions(docker_support PRIVATE DOCKER_PLUGIN_PATH="$<TARGET_F
 target_link_libraries(docker_support PUBLIC docker_parts PkgConfig::CMOCKA ${CMAKE_DL_LIBS})
 add_dependencies(docker_support docker)
 
-foreach(name docker docker_options docker_restart docker_strict)
+foreach(name docker docker_options docker_reach docker_restart docker_strict)
     add_executable(integration_${name} ${name}.c)
     target_link_libraries(integration_${name} PRIVATE docker_support)
     add_test(NAME integration.${name} COMMAND integration_${name})
     set_tests_properties(integration.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 endforeach()
+target_compile_definitions(integration_docker_reach PRIVATE
+    PORT_RELAY="${CMAKE_CURRENT_SOURCE_DIR}/port_relay.py"
+    MAKE_CERTIFICATES="${CMAKE_CURRENT_SOURCE_DIR}/make_certificates")
 foreach(program lifecycle requests manners)
     code_executor_abi_test(integration ${program} docker)
 endforeach()
 
 # Some take the runner's volume away, which works only while nobody uses it.
-foreach(name docker docker_options docker_restart docker_strict docker_lifecycle docker_requests docker_manners)
+foreach(name docker docker_options docker_reach docker_restart docker_strict docker_lifecycle docker_requests docker_manners)
     set_tests_properties(integration.${name} PROPERTIES RESOURCE_LOCK docker)
 endforeach()
 set_tests_properties(integration.cases.docker PROPERTIES RESOURCE_LOCK "docker;port_8765")
