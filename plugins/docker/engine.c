@@ -10,21 +10,23 @@
 
 /* What this was written against. Engines refuse versions above their own, and newer ones also those below
  * a minimum. */
-#define VERSION_MAJOR  1
 #define NEWEST_MINOR   51
 #define OLDEST_MINOR   30
 #define PING_LIMIT_MS  10000
 #define CALL_LIMIT_MS  120000
 #define CLEAN_LIMIT_MS 20000
-#define VERSION_FORMAT "1.%d"
 
 /* ---- negotiation ------------------------------------------------------------------------------- */
 
 /* The minor number of "1.41"; -1 where it is none. */
 static int minor_version(const char *version)
 {
-    int major = 0, minor = -1;
-    return sscanf(version, "%d.%d", &major, &minor) == 2 && major == VERSION_MAJOR ? minor : -1;
+    static const char major[] = "1.";
+    if (strncmp(version, major, strlen(major)) != 0)
+        return -1;
+    const char *minor = version + strlen(major);
+    size_t digits = strspn(minor, "0123456789");
+    return digits > 0 && digits <= 4 && minor[digits] == '\0' ? atoi(minor) : -1;
 }
 
 static int32_t get(struct engine *engine, const char *path, http_transfer **transfer,
@@ -36,16 +38,25 @@ static int32_t get(struct engine *engine, const char *path, http_transfer **tran
     return status == CODE_EXECUTOR_OK ? http_await(*transfer, patience, error) : status;
 }
 
-/* What an engine that is newer than this asks for at least; where it does not say, nothing. */
-static int32_t ask_minimum(struct engine *engine, int *minimum, code_executor_error *error)
+/* What GET /version says; empty and 0 where it does not. */
+struct versions {
+    char newest[16];
+    int minimum;
+};
+
+static int32_t ask_versions(struct engine *engine, struct versions *versions,
+                            code_executor_error *error)
 {
     http_transfer *transfer = NULL;
     int32_t status = get(engine, "/version", &transfer, error);
+    *versions = (struct versions){.newest = ""};
     if (status == CODE_EXECUTOR_OK) {
         struct answer CLEANUP_ANSWER answer = {0};
         answer_read(&answer, http_status(transfer), http_body(transfer, NULL));
+        const char *newest = json_string(answer.json, "ApiVersion");
         const char *oldest = json_string(answer.json, "MinAPIVersion");
-        *minimum = oldest ? minor_version(oldest) : 0;
+        snprintf(versions->newest, sizeof versions->newest, "%s", newest ? newest : "");
+        versions->minimum = oldest ? minor_version(oldest) : 0;
     }
     http_end(transfer);
     return status;
@@ -53,7 +64,8 @@ static int32_t ask_minimum(struct engine *engine, int *minimum, code_executor_er
 
 static int32_t choose_version(struct engine *engine, const char *newest, code_executor_error *error)
 {
-    int minor = minor_version(newest), minimum = 0;
+    int minor = minor_version(newest);
+    struct versions versions;
     int32_t status = CODE_EXECUTOR_OK;
     if (minor < OLDEST_MINOR)
         return error_set(error, CODE_EXECUTOR_UNSUPPORTED,
@@ -61,30 +73,50 @@ static int32_t choose_version(struct engine *engine, const char *newest, code_ex
                          "(Docker 17.06)",
                          engine->endpoint->address, newest, OLDEST_MINOR);
     if (minor > NEWEST_MINOR) {
-        status = ask_minimum(engine, &minimum, error);
-        minor = minimum > NEWEST_MINOR ? minimum : NEWEST_MINOR;
+        status = ask_versions(engine, &versions, error);
+        minor = versions.minimum > NEWEST_MINOR ? versions.minimum : NEWEST_MINOR;
     }
-    snprintf(engine->version, sizeof engine->version, VERSION_FORMAT, minor);
+    snprintf(engine->version, sizeof engine->version, "1.%d", minor);
     return status;
+}
+
+/* What a refusal to be pinged means. */
+static int32_t no_engine(struct engine *engine, http_transfer *transfer, code_executor_error *error)
+{
+    const struct endpoint *endpoint = engine->endpoint;
+    if (endpoint->kind == ENDPOINT_TCP && !endpoint->tls.wanted &&
+        strcasestr(http_body(transfer, NULL), "https"))
+        return error_set(error, CODE_EXECUTOR_PROTOCOL,
+                         "the Docker engine at %s (from %s) listens with TLS: name its "
+                         "certificates in tls, or set DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
+                         endpoint->address, endpoint->origin);
+    return error_set(error, CODE_EXECUTOR_PROTOCOL,
+                     "what listens at %s (from %s) is no Docker engine: GET /_ping answered %ld "
+                     "without a version",
+                     endpoint->address, endpoint->origin, http_status(transfer));
+}
+
+static int32_t take_version(struct engine *engine, http_transfer *ping, code_executor_error *error)
+{
+    struct versions versions = {.newest = ""};
+    http_header(ping, "Server", engine->server, sizeof engine->server);
+    if (http_status(ping) != 200)
+        return no_engine(engine, ping, error);
+    if (http_header(ping, "Api-Version", versions.newest, sizeof versions.newest))
+        return choose_version(engine, versions.newest, error);
+    int32_t status = ask_versions(engine, &versions, error); /* Docker before 1.13, or a proxy */
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    return versions.newest[0] ? choose_version(engine, versions.newest, error)
+                              : no_engine(engine, ping, error);
 }
 
 static int32_t ping(struct engine *engine, code_executor_error *error)
 {
     http_transfer *transfer = NULL;
-    char newest[16] = "";
     int32_t status = get(engine, "/_ping", &transfer, error);
-    if (status == CODE_EXECUTOR_OK) {
-        http_header(transfer, "Server", engine->server, sizeof engine->server);
-        if (http_status(transfer) == 200 &&
-            http_header(transfer, "Api-Version", newest, sizeof newest))
-            status = choose_version(engine, newest, error);
-        else
-            status = error_set(error, CODE_EXECUTOR_PROTOCOL,
-                               "what listens at %s (from %s) is no Docker engine: GET /_ping "
-                               "answered %ld without a version",
-                               engine->endpoint->address, engine->endpoint->origin,
-                               http_status(transfer));
-    }
+    if (status == CODE_EXECUTOR_OK)
+        status = take_version(engine, transfer, error);
     http_end(transfer);
     return status;
 }

@@ -508,38 +508,7 @@ static void web_server_is_no_engine(void **state)
     relay_kill(&relay);
 }
 
-static void engine_that_is_too_old_is_refused(void **state)
-{
-    (void)state;
-    struct relay relay = relay_start((struct relay_options){
-        .answer_for = "/_ping",
-        .answer = "HTTP/1.1 200 OK\r\nApi-Version: 1.12\r\nContent-Length: 2\r\n\r\nOK"});
-    expect_start_fails(make_instance("'docker_host': '%s'", relay.address),
-                       CODE_EXECUTOR_UNSUPPORTED, WORDS("1.12", "1.30"));
-    relay_kill(&relay);
-}
-
 /* ---- the wire ---------------------------------------------------------------------------------- */
-
-static void engine_with_a_minimum_version_works(void **state)
-{
-    (void)state;
-    struct relay relay = relay_start((struct relay_options){.minimum_minor = 44});
-    code_executor_instance *instance = make_instance("'docker_host': '%s'", relay.address);
-    expect_output(instance, "echo new", "new\n");
-    docker->destroy(instance);
-    relay_kill(&relay);
-}
-
-static void engine_whose_minimum_is_above_ours_works(void **state)
-{
-    (void)state;
-    struct relay relay = relay_start((struct relay_options){.minimum_minor = 77});
-    code_executor_instance *instance = make_instance("'docker_host': '%s'", relay.address);
-    expect_output(instance, "echo newer", "newer\n");
-    docker->destroy(instance);
-    relay_kill(&relay);
-}
 
 static void everything_may_come_byte_by_byte(void **state)
 {
@@ -740,9 +709,6 @@ int main(void)
         cmocka_unit_test(missing_permission_names_the_group),
         cmocka_unit_test(what_speaks_no_http_is_no_engine),
         cmocka_unit_test(web_server_is_no_engine),
-        cmocka_unit_test(engine_that_is_too_old_is_refused),
-        cmocka_unit_test(engine_with_a_minimum_version_works),
-        cmocka_unit_test(engine_whose_minimum_is_above_ours_works),
         cmocka_unit_test(everything_may_come_byte_by_byte),
         cmocka_unit_test(missing_image_that_cannot_be_pulled_says_so),
         cmocka_unit_test(pull_never_asks_no_registry),

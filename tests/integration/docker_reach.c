@@ -418,6 +418,16 @@ static void tls_at_a_plain_port_says_so(void **state)
     port_close(&port);
 }
 
+static void no_tls_at_a_secure_port_says_so(void **state)
+{
+    (void)state;
+    struct port port = secure_port();
+    expect_start_fails(make_instance("'docker_host': 'tcp://127.0.0.1:%d'", port.number),
+                       CODE_EXECUTOR_PROTOCOL,
+                       WORDS("listens with TLS", "DOCKER_TLS_VERIFY", "docker_host"));
+    port_close(&port);
+}
+
 static void nobody_at_the_port_says_so(void **state)
 {
     (void)state;
@@ -502,6 +512,7 @@ int main(void)
         cmocka_unit_test(a_refusal_without_a_word_is_taken_for_one),
         cmocka_unit_test(without_verification_any_certificate_will_do),
         cmocka_unit_test(tls_at_a_plain_port_says_so),
+        cmocka_unit_test(no_tls_at_a_secure_port_says_so),
         cmocka_unit_test(nobody_at_the_port_says_so),
         cmocka_unit_test(a_name_that_nobody_knows_says_so),
         cmocka_unit_test(an_engine_that_dies_takes_nobody_along),

@@ -63,13 +63,18 @@ static void write_all(int fd, const char *bytes, size_t length, size_t chunk)
 
 /* ---- requests ---------------------------------------------------------------------------------- */
 
+static int newest_minor(const struct relay_options *options)
+{
+    return options->newest_minor ? options->newest_minor : options->minimum_minor + 8;
+}
+
 static void answer(struct connection *connection, const char *status, const char *body)
 {
     char text[4096];
     int length = snprintf(text, sizeof text,
                           "HTTP/1.1 %s\r\nApi-Version: 1.%d\r\n"
                           "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-                          status, connection->options->minimum_minor + 8, strlen(body), body);
+                          status, newest_minor(connection->options), strlen(body), body);
     write_all(connection->plugin, text, (size_t)length, connection->options->chunk);
 }
 
@@ -77,19 +82,24 @@ static void answer(struct connection *connection, const char *status, const char
 static bool play_version(struct connection *connection, char *line)
 {
     int minimum = connection->options->minimum_minor, minor = 0;
+    int newest = newest_minor(connection->options);
     char *version = strstr(line, " /v1.");
     char body[256];
     if (strstr(line, " /_ping") || strstr(line, " /version")) {
-        snprintf(body, sizeof body, "{\"ApiVersion\":\"1.%d\",\"MinAPIVersion\":\"1.%d\"}",
-                 minimum + 8, minimum);
+        snprintf(body, sizeof body, "{\"ApiVersion\":\"1.%d\",\"MinAPIVersion\":\"1.%d\"}", newest,
+                 minimum);
         answer(connection, "200 OK", body);
         return true;
     }
-    if (!version || sscanf(version, " /v1.%d/", &minor) != 1 || minor < minimum) {
+    bool told = version && sscanf(version, " /v1.%d/", &minor) == 1;
+    if (!told || minor < minimum || minor > newest) {
         snprintf(body, sizeof body,
-                 "{\"message\":\"client version 1.%d is too old. Minimum supported API version is "
-                 "1.%d, please upgrade your client to a newer version\"}",
-                 minor, minimum);
+                 minor > newest
+                     ? "{\"message\":\"client version 1.%d is too new. Maximum supported API "
+                       "version is 1.%d\"}"
+                     : "{\"message\":\"client version 1.%d is too old. Minimum supported API "
+                       "version is 1.%d, please upgrade your client to a newer version\"}",
+                 minor, minor > newest ? newest : minimum);
         answer(connection, "400 Bad Request", body);
         return true;
     }

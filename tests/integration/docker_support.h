@@ -67,6 +67,7 @@ size_t thread_count(void);
 struct relay_options {
     size_t chunk;           /* passes on at most so many bytes at a time; 0: any number */
     int minimum_minor;      /* plays an engine that refuses versions below 1.N; 0: does not */
+    int newest_minor;       /* and above 1.N; 0: eight above the minimum */
     const char *swallow;    /* requests whose path holds this are never answered */
     const char *answer_for; /* those whose head holds this are answered with ANSWER */
     const char *answer;

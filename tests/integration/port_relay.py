@@ -30,11 +30,19 @@ def pump(source, sink):
 
 
 def refuse(client, abrupt):
-    if not abrupt:
-        client.shutdown(socket.SHUT_WR)
-        while client.recv(65536):
-            pass
+    try:
+        if not abrupt:
+            client.shutdown(socket.SHUT_WR)
+            while client.recv(65536):
+                pass
+    except OSError:
+        pass
     client.close()
+
+
+# What an HTTP server in Go answers when it is spoken to without TLS.
+WITHOUT_TLS = (b"HTTP/1.0 400 Bad Request\r\n\r\n"
+               b"Client sent an HTTP request to an HTTPS server.\n")
 
 
 def serve(client, arguments, context):
@@ -47,7 +55,9 @@ def serve(client, arguments, context):
             plain.close()
         engine = socket.socket(socket.AF_UNIX)
         engine.connect(arguments.socket)
-    except OSError:
+    except OSError as why:
+        if getattr(why, "reason", "") == "HTTP_REQUEST":
+            plain.sendall(WITHOUT_TLS)
         refuse(plain, arguments.abrupt)
         return
     threading.Thread(target=pump, args=(engine, client), daemon=True).start()
