@@ -79,11 +79,11 @@ build_packages=(build-essential cmake ninja-build pkg-config musl-tools libcurl4
 engine_packages=(docker.io iptables iproute2 debootstrap util-linux)
 run_packages=(python3 bubblewrap)
 # What runs the languages of tests/cases/execute/languages.json: the large ones only where no test may be
-# skipped, as they take more than a gigabyte.
+# skipped, as they take more than two gigabytes.
 test_packages=(procps openssl zsh ruby perl php-cli lua5.4 gawk sqlite3)
 have node || test_packages+=(nodejs)
 if [ -n "${CODE_EXECUTOR_REQUIRE_ALL:-}" ]; then
-    test_packages+=(golang-go rustc default-jdk-headless r-base-core elixir mono-csharp-shell ts-node)
+    test_packages+=(golang-go rustc default-jdk-headless r-base-core elixir mono-csharp-shell ts-node ghc kotlin scala)
 fi
 
 # configure FOLDER [CMAKE-OPTION...]: a build folder that was made by another generator or for another

@@ -69,7 +69,9 @@ static const struct row {
     {"kotlin", "kts", "kts kt", SAVED, "kotlinc -script {file} | kotlin {file}"},
     {"c#", "csx", "csx cs", SAVED, "dotnet-script {file} | csharp {file} | csi {file}"},
     {"swift", "swift", "swift", SAVED, "swift {file}"},
-    {"scala", "scala", "scala sc", SAVED, "scala-cli run --quiet {file} | scala {file}"},
+    /* Debian's, whose compile server does not find the classes of a Java newer than 8 */
+    {"scala", "scala", "scala sc", SAVED,
+     "scala-cli run --quiet {file} | /usr/share/scala-2.11/bin/scala -nc {file} | scala {file}"},
     {"haskell", "hs", "hs", SAVED, "runghc {file} | runhaskell {file}"},
     {"elixir", "exs", "exs ex", SAVED, "elixir {file}"},
     {"awk", "awk", "awk", SAVED, "awk -f {file} | gawk -f {file} | mawk -f {file}"},

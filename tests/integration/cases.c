@@ -7,7 +7,7 @@
  *
  * What a case may ask for, and how it is checked, is the table at the end. An executor that is not
  * there (no daemon, say) skips all, and says why. A case that needs a program which is not where the
- * executor runs code is skipped too; where nothing may be skipped, only when it is marked as optional.
+ * executor runs code is skipped too, or fails where nothing may be skipped.
  */
 #include "demo_process.h"
 #include <json-c/json.h>
@@ -236,7 +236,6 @@ static const struct {
 } checks[] = {
     {"name", check_nothing},
     {"needs", check_nothing},
-    {"optional", check_nothing},
     {"blocks", check_nothing},
     {"timeout", check_nothing},
     {"config", check_nothing},
@@ -301,10 +300,8 @@ static void comes_out_as_expected(void **state)
     enum { SLACK = 4 };
     json_object *one = *state;
     if (!has_needs(one)) {
-        json_object *optional = NULL;
         print_message("none of the programs is there: %s\n", text_of(one, "needs"));
-        assert_true(json_object_object_get_ex(one, "optional", &optional) ||
-                    getenv("CODE_EXECUTOR_REQUIRE_ALL") == NULL);
+        assert_null(getenv("CODE_EXECUTOR_REQUIRE_ALL"));
         skip();
     }
     if (comes_out(one, 0))
