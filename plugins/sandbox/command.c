@@ -174,12 +174,6 @@ static void add_info(command_line *built, const command_parts *parts)
     add_file(built, NULL, duplicate(parts->info[0]));
 }
 
-static uint64_t round_up(double value)
-{
-    uint64_t whole = value < 1e6 ? (uint64_t)value : 1000000;
-    return whole + ((double)whole < value);
-}
-
 static void add_limits(command_line *built, const sandbox_options *options,
                        const command_parts *parts)
 {
@@ -188,7 +182,7 @@ static void add_limits(command_line *built, const sandbox_options *options,
     if (parts->means[LIMIT_PIDS] == MEANS_RESOURCE)
         add_limit(built, RLIMIT_NPROC, options->pids);
     if (parts->means[LIMIT_PROCESSORS] == MEANS_PROCESSORS)
-        command_add_number(built, "--processors", round_up(options->processors));
+        command_add_number(built, "--processors", processors_rounded_up(options));
     /* 1 is the kernel's word for "no core", to a file or to a program; 0 still starts the program. */
     add_limit(built, RLIMIT_CORE, 1);
 }

@@ -5,12 +5,10 @@
  */
 #include "diagnosis.h"
 
-#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ------------------------------------------------------------------------------------------------
  * Switches of the system
@@ -20,70 +18,103 @@ static const struct {
     const char *file;
     const char *name;
     long forbidding;
+    bool spares_the_privileged; /* who may make namespaces without a user namespace */
     const char *remedy;
 } switches[] = {
-    {"/proc/sys/kernel/unprivileged_userns_clone", "kernel.unprivileged_userns_clone", 0,
+    {"/proc/sys/kernel/unprivileged_userns_clone", "kernel.unprivileged_userns_clone", 0, true,
      "`sysctl -w kernel.unprivileged_userns_clone=1` as root allows it"},
-    {"/proc/sys/user/max_user_namespaces", "user.max_user_namespaces", 0,
+    {"/proc/sys/user/max_user_namespaces", "user.max_user_namespaces", 0, false,
      "`sysctl -w user.max_user_namespaces=15000` as root allows it"},
-    {"/proc/sys/user/max_mnt_namespaces", "user.max_mnt_namespaces", 0,
+    {"/proc/sys/user/max_mnt_namespaces", "user.max_mnt_namespaces", 0, false,
      "`sysctl -w user.max_mnt_namespaces=15000` as root allows it"},
-    {"/proc/sys/user/max_pid_namespaces", "user.max_pid_namespaces", 0,
+    {"/proc/sys/user/max_pid_namespaces", "user.max_pid_namespaces", 0, false,
      "`sysctl -w user.max_pid_namespaces=15000` as root allows it"},
-    {"/proc/sys/user/max_net_namespaces", "user.max_net_namespaces", 0,
+    {"/proc/sys/user/max_net_namespaces", "user.max_net_namespaces", 0, false,
      "`sysctl -w user.max_net_namespaces=15000` as root allows it"},
     {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
-     "kernel.apparmor_restrict_unprivileged_userns", 1,
-     "an AppArmor profile for bwrap with the rule `userns,` allows it (the package "
-     "apparmor-profiles "
-     "has one: bwrap-userns-restrict), or `sysctl -w "
-     "kernel.apparmor_restrict_unprivileged_userns=0` as root does for all programs"},
+     "kernel.apparmor_restrict_unprivileged_userns", 1, true,
+     "an AppArmor profile for the bwrap program with the rule `userns,` allows it (the package "
+     "apparmor-profiles has one, bwrap-userns-restrict, to be copied from "
+     "/usr/share/apparmor/extra-profiles to /etc/apparmor.d and loaded with `apparmor_parser -r`), "
+     "or `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` as root does for all programs"},
 };
 
-static bool read_number(const char *path, long *number)
+/* PATH beneath ROOT, opened for reading; NULL where there is none. */
+static FILE *open_beneath(const char *root, const char *path)
 {
-    char text[32];
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    ssize_t length = read(file, text, sizeof text - 1);
-    close(file);
-    if (length <= 0)
-        return false;
-    text[length] = '\0';
-    *number = strtol(text, NULL, 10);
-    return true;
+    char whole[PATH_MAX];
+    int length = snprintf(whole, sizeof whole, "%s%s", root, path);
+    return length > 0 && (size_t)length < sizeof whole ? fopen(whole, "re") : NULL;
 }
 
-/* Whether a seccomp filter is on this process, as on one in a container. */
-static bool is_filtered(void)
+static bool is_there(const char *root, const char *path)
 {
-    bool filtered = false;
-    char line[256];
-    FILE *file = fopen("/proc/self/status", "re");
-    while (file && !filtered && fgets(line, sizeof line, file))
-        filtered = strncmp(line, "Seccomp:\t2", 10) == 0;
+    FILE *file = open_beneath(root, path);
     if (file)
         fclose(file);
-    return filtered;
+    return file != NULL;
 }
 
-static bool is_container(void)
+static bool read_number(const char *root, const char *path, long *number)
 {
-    return access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
+    FILE *file = open_beneath(root, path);
+    bool found = file && fscanf(file, "%ld", number) == 1;
+    if (file)
+        fclose(file);
+    return found;
 }
 
-static void append_namespace_advice(code_executor_error *error, int32_t status)
+/* What the kernel tells of this process. */
+struct standing {
+    bool filtered;   /* a seccomp filter is on it, as on one in a container */
+    bool privileged; /* CAP_SYS_ADMIN, by which it may make namespaces of all kinds */
+};
+
+static struct standing read_standing(const char *root)
 {
+    enum { FILTER_MODE = 2, SYS_ADMIN = 21 };
+    struct standing standing = {false, false};
+    FILE *file = open_beneath(root, "/proc/self/status");
+    char line[256];
+    while (file && fgets(line, sizeof line, file)) {
+        unsigned long long capabilities = 0;
+        int mode = 0;
+        if (sscanf(line, "CapEff: %llx", &capabilities) == 1)
+            standing.privileged = capabilities >> SYS_ADMIN & 1;
+        if (sscanf(line, "Seccomp: %d", &mode) == 1)
+            standing.filtered = mode == FILTER_MODE;
+    }
+    if (file)
+        fclose(file);
+    return standing;
+}
+
+/* Names the switch that is in the way, if one is. */
+static bool append_switch(const char *root, code_executor_error *error, int32_t status)
+{
+    bool privileged = read_standing(root).privileged;
     for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++) {
         long value = 0;
-        if (read_number(switches[i].file, &value) && value == switches[i].forbidding) {
+        if (!(switches[i].spares_the_privileged && privileged) &&
+            read_number(root, switches[i].file, &value) && value == switches[i].forbidding) {
             error_append(error, status, ". In the way is the sysctl %s = %ld; %s", switches[i].name,
                          value, switches[i].remedy);
-            return;
+            return true;
         }
     }
-    if (is_filtered())
+    return false;
+}
+
+static void append_switch_advice(const char *root, code_executor_error *error, int32_t status)
+{
+    (void)append_switch(root, error, status);
+}
+
+static void append_namespace_advice(const char *root, code_executor_error *error, int32_t status)
+{
+    if (append_switch(root, error, status))
+        return;
+    if (read_standing(root).filtered)
         error_append(
             error, status,
             ". In the way is most likely the seccomp profile that this process runs under, "
@@ -95,30 +126,51 @@ static void append_namespace_advice(code_executor_error *error, int32_t status)
                      "this process, and at `dmesg` for what it denied");
 }
 
-static void append_proc_advice(code_executor_error *error, int32_t status)
+static void append_proc_advice(const char *root, code_executor_error *error, int32_t status)
 {
+    bool contained = is_there(root, "/.dockerenv") || is_there(root, "/run/.containerenv");
     error_append(
         error, status,
         ". The kernel lets a sandbox have a /proc of its own only where all of the present "
         "one is visible%s: `docker run --security-opt systempaths=unconfined` (Podman: "
         "`--security-opt unmask=ALL`) uncovers it",
-        is_container() ? ", and this container covers parts of it" : "");
+        contained ? ", and this container covers parts of it" : "");
 }
 
-static void append_version_advice(code_executor_error *error, int32_t status)
+static void append_version_advice(const char *root, code_executor_error *error, int32_t status)
 {
+    (void)root;
     error_append(error, status,
                  ". This bubblewrap is too old: 0.7 or later is needed (Debian 12, Ubuntu 24.04, "
                  "Fedora 37)");
 }
 
-static void append_bind_advice(code_executor_error *error, int32_t status)
+static void append_set_user_id_advice(const char *root, code_executor_error *error, int32_t status)
 {
+    (void)root;
+    error_append(
+        error, status,
+        ". This bubblewrap is set-user-ID root, and then refuses what the sandbox needs; take "
+        "the bit off (`chmod u-s` as root), or name a copy without it by the key bwrap");
+}
+
+static void append_capability_advice(const char *root, code_executor_error *error, int32_t status)
+{
+    (void)root;
+    error_append(error, status,
+                 ". bubblewrap refuses to run for a user other than root who has capabilities; "
+                 "start this process without ambient ones, and bwrap without any on its file");
+}
+
+static void append_bind_advice(const char *root, code_executor_error *error, int32_t status)
+{
+    (void)root;
     error_append(error, status, ". See bind_ro and bind_rw in the configuration, and work_dir");
 }
 
-static void append_nothing(code_executor_error *error, int32_t status)
+static void append_nothing(const char *root, code_executor_error *error, int32_t status)
 {
+    (void)root;
     (void)error;
     (void)status;
 }
@@ -131,9 +183,11 @@ static void append_nothing(code_executor_error *error, int32_t status)
 static const struct {
     const char *words;
     int32_t status;
-    void (*append_advice)(code_executor_error *error, int32_t status);
+    void (*append_advice)(const char *root, code_executor_error *error, int32_t status);
 } failures[] = {
     {"Unknown option", CODE_EXECUTOR_UNSUPPORTED, append_version_advice},
+    {"setuid mode", CODE_EXECUTOR_UNSUPPORTED, append_set_user_id_advice},
+    {"Unexpected capabilities", CODE_EXECUTOR_DENIED, append_capability_advice},
     {"mount proc on", CODE_EXECUTOR_DENIED, append_proc_advice},
     {"Can't find source path", CODE_EXECUTOR_INVALID, append_bind_advice},
     {"Can't mkdir", CODE_EXECUTOR_INVALID, append_bind_advice},
@@ -144,11 +198,12 @@ static const struct {
     {"gid map", CODE_EXECUTOR_DENIED, append_namespace_advice},
     {"loopback", CODE_EXECUTOR_DENIED, append_namespace_advice},
     {"Operation not permitted", CODE_EXECUTOR_DENIED, append_namespace_advice},
-    {"Permission denied", CODE_EXECUTOR_DENIED, append_nothing},
+    {"/ slave", CODE_EXECUTOR_DENIED, append_namespace_advice},
+    {"Permission denied", CODE_EXECUTOR_DENIED, append_switch_advice},
     {"", CODE_EXECUTOR_UNAVAILABLE, append_nothing},
 };
 
-int32_t diagnose_failure(const char *words, code_executor_error *error)
+int32_t diagnose_failure(const char *root, const char *words, code_executor_error *error)
 {
     size_t i = 0;
     while (!strstr(words, failures[i].words))
@@ -156,7 +211,7 @@ int32_t diagnose_failure(const char *words, code_executor_error *error)
     int32_t status = failures[i].status;
     error_set(error, status, "cannot start the sandbox: %s",
               *words ? words : "bubblewrap ended without a word");
-    failures[i].append_advice(error, status);
+    failures[i].append_advice(root, error, status);
     return status;
 }
 

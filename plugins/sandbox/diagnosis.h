@@ -13,7 +13,7 @@
 /* Nothing was found where bwrap was looked for: PATH, or the path that the configuration gives. */
 int32_t diagnose_missing(const char *path, code_executor_error *error);
 
-/* bubblewrap ended with these WORDS before anything ran inside. */
-int32_t diagnose_failure(const char *words, code_executor_error *error);
+/* bubblewrap ended with these WORDS before anything ran inside. The system is looked at beneath ROOT: "". */
+int32_t diagnose_failure(const char *root, const char *words, code_executor_error *error);
 
 #endif /* CODE_EXECUTOR_SANDBOX_DIAGNOSIS_H */

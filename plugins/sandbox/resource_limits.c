@@ -20,14 +20,41 @@
 #define PERIOD_MICROSECONDS      100000
 #define QUOTA_LEAST_MICROSECONDS 1000
 
-const char *limit_means_name(enum limit_means means)
+const char *limit_means_name(enum limit limit, enum limit_means means)
 {
     static const char *const names[] = {
         [MEANS_UNLIMITED] = "no limit", [MEANS_NONE] = "not imposed: no cgroup may be made here",
         [MEANS_CGROUP_2] = "cgroup v2", [MEANS_CGROUP_1] = "cgroup v1",
-        [MEANS_RESOURCE] = "rlimit",    [MEANS_PROCESSORS] = "processor affinity",
+        [MEANS_RESOURCE] = "rlimit",    [MEANS_PROCESSORS] = "processor affinity, rounded up",
     };
-    return names[means];
+    return limit == LIMIT_MEMORY && means == MEANS_RESOURCE ? "rlimit, for each process"
+                                                            : names[means];
+}
+
+#define DELEGATION                                                                                 \
+    "; a cgroup would do it, and none may be made here (for a user: `systemd-run --user --scope "  \
+    "-p Delegate=yes`)"
+
+const char *limit_shortcoming(const sandbox_options *options, enum limit limit,
+                              enum limit_means means)
+{
+    if (limit == LIMIT_MEMORY && means == MEANS_RESOURCE)
+        return "memory is limited for each process, and not for all together" DELEGATION;
+    if (limit == LIMIT_PROCESSORS && means == MEANS_PROCESSORS &&
+        options->processors < (double)processors_rounded_up(options))
+        return "cpus is rounded up to whole processors" DELEGATION;
+    if (limit == LIMIT_PIDS && means == MEANS_NONE)
+        return "pids_limit is not imposed: no cgroup may be made here, and the other limit does "
+               "not "
+               "bind root, nor anybody before Linux 5.14";
+    return NULL;
+}
+
+uint64_t processors_rounded_up(const sandbox_options *options)
+{
+    double asked = options->processors;
+    uint64_t whole = asked < 1e6 ? (uint64_t)asked : 1000000;
+    return whole + ((double)whole < asked);
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@
  *     processes   a cgroup; else RLIMIT_NPROC, which counts in the sandbox's user namespace (Linux 5.14
  *                 and later), and binds everybody but root
  *
- * A limit on processes that no means can impose is told (describe, and a warning in the log); one on
- * processors is an error.
+ * What is imposed otherwise than asked is told (describe, and a warning in the log), and so is a limit on
+ * processes that nothing can impose; one on processors that nothing can impose is an error.
  */
 #ifndef CODE_EXECUTOR_SANDBOX_RESOURCE_LIMITS_H
 #define CODE_EXECUTOR_SANDBOX_RESOURCE_LIMITS_H
@@ -33,7 +33,14 @@ enum limit_means {
 };
 
 /* In words, for describe. */
-const char *limit_means_name(enum limit_means means);
+const char *limit_means_name(enum limit limit, enum limit_means means);
+
+/* What the means lack of what was asked for, in a sentence; NULL: nothing. */
+const char *limit_shortcoming(const sandbox_options *options, enum limit limit,
+                              enum limit_means means);
+
+/* How many processors MEANS_PROCESSORS leaves. */
+uint64_t processors_rounded_up(const sandbox_options *options);
 
 /* What would be used, as far as can be told without making anything. */
 void limits_foresee(const sandbox_options *options, enum limit_means means[LIMITS]);

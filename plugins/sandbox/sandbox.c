@@ -200,11 +200,11 @@ static int32_t impose_limits(sandbox *self, const launch_context *context,
     pthread_mutex_lock(&self->lock);
     memcpy(self->means, means, sizeof means);
     pthread_mutex_unlock(&self->lock);
-    if (means[LIMIT_PIDS] == MEANS_NONE)
-        launch_log(
-            context, CODE_EXECUTOR_LOG_WARNING,
-            "pids_limit is not imposed: this process may make no cgroup, and the kernel exempts "
-            "root from the other limit");
+    for (int i = 0; i < LIMITS; i++) {
+        const char *words = limit_shortcoming(&self->options, (enum limit)i, means[i]);
+        if (words)
+            launch_log(context, CODE_EXECUTOR_LOG_WARNING, "%s", words);
+    }
     return CODE_EXECUTOR_OK;
 }
 
@@ -317,7 +317,8 @@ static int32_t report_failure(sandbox *self, code_executor_error *error)
         (void)syscall(SYS_pidfd_send_signal, self->first, SIGKILL, NULL, 0);
     helper_process_kill(&self->bubblewrap);
     (void)helper_process_wait_all(&self->bubblewrap, DEATH_MS);
-    return diagnose_failure(helper_process_words(&self->bubblewrap, words, sizeof words), error);
+    return diagnose_failure("", helper_process_words(&self->bubblewrap, words, sizeof words),
+                            error);
 }
 
 /*
@@ -501,18 +502,18 @@ static int32_t sandbox_configure(const launch_context *context, json_object *con
     return CODE_EXECUTOR_OK;
 }
 
-/* {"limit": LIMIT, "by": "cgroup v2"}, or null where there is no limit. */
-static void describe_limit(json_object *limits, const char *key, json_object *limit,
-                           enum limit_means means)
+/* {"limit": VALUE, "by": "cgroup v2"}, or null where there is no limit. */
+static void describe_limit(json_object *limits, const char *key, json_object *value,
+                           enum limit limit, enum limit_means means)
 {
     if (means == MEANS_UNLIMITED) {
-        json_object_put(limit);
+        json_object_put(value);
         json_object_object_add(limits, key, NULL);
         return;
     }
     json_object *entry = json_object_new_object();
-    json_object_object_add(entry, "limit", limit);
-    json_object_object_add(entry, "by", json_object_new_string(limit_means_name(means)));
+    json_object_object_add(entry, "limit", value);
+    json_object_object_add(entry, "by", json_object_new_string(limit_means_name(limit, means)));
     json_object_object_add(limits, key, entry);
 }
 
@@ -520,11 +521,11 @@ static void describe_limits(const sandbox_options *options, const enum limit_mea
                             json_object *description)
 {
     json_object *limits = json_object_new_object();
-    describe_limit(limits, "memory", json_object_new_int64((int64_t)options->memory),
+    describe_limit(limits, "memory", json_object_new_int64((int64_t)options->memory), LIMIT_MEMORY,
                    means[LIMIT_MEMORY]);
-    describe_limit(limits, "cpus", json_object_new_double(options->processors),
+    describe_limit(limits, "cpus", json_object_new_double(options->processors), LIMIT_PROCESSORS,
                    means[LIMIT_PROCESSORS]);
-    describe_limit(limits, "pids", json_object_new_int64((int64_t)options->pids),
+    describe_limit(limits, "pids", json_object_new_int64((int64_t)options->pids), LIMIT_PIDS,
                    means[LIMIT_PIDS]);
     json_object_object_add(limits, "tmpfs_size",
                            json_object_new_int64((int64_t)options->tmpfs_bytes));

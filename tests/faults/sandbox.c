@@ -409,6 +409,15 @@ static void a_bubblewrap_that_fails_is_quoted(void **state)
     assert_start_fails("no program at all", CODE_EXECUTOR_IO, "bwrap", "");
 }
 
+static void a_set_user_id_bubblewrap_is_told(void **state)
+{
+    (void)state;
+    assert_start_fails(
+        "#!/bin/sh\necho 'bwrap: The --size option is not permitted in setuid mode' >&2; "
+        "exit 1\n",
+        CODE_EXECUTOR_UNSUPPORTED, "setuid mode", "chmod u-s");
+}
+
 static void a_covered_proc_is_explained(void **state)
 {
     (void)state;
@@ -550,6 +559,7 @@ int main(void)
         cmocka_unit_test(bubblewrap_is_not_taken_from_a_relative_path),
         cmocka_unit_test(an_old_bubblewrap_is_told_from_a_new_one),
         cmocka_unit_test(a_bubblewrap_that_fails_is_quoted),
+        cmocka_unit_test(a_set_user_id_bubblewrap_is_told),
         cmocka_unit_test(a_covered_proc_is_explained),
         cmocka_unit_test(a_start_that_hangs_can_be_cancelled),
         cmocka_unit_test(the_switch_that_forbids_namespaces_is_named),

@@ -284,6 +284,40 @@ static void limits_are_described(void **state)
     box_free(free_box);
 }
 
+/* An ordinary user without a cgroup gets less than he asked for, and is told. */
+static void a_limit_that_is_imposed_otherwise_is_warned_of(void **state)
+{
+    static const struct {
+        const char *configuration, *limit, *means, *words;
+    } cases[] = {
+        {"\"memory\": \"256m\"", "limits.memory.by", "rlimit, for each process",
+         "memory is limited for each process"},
+        {"\"cpus\": 0.5", "limits.cpus.by", "processor affinity, rounded up", "cpus is rounded up"},
+        {"\"pids_limit\": 99", "limits.pids.by", "not imposed: no cgroup may be made here",
+         "pids_limit is not imposed"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        box *self = box_new(cases[i].configuration);
+        box_shell(self, "true");
+        char *means = box_describe(self, cases[i].limit);
+        bool warned = strstr(self->warnings, cases[i].words) != NULL;
+        assert_int_equal(warned, strcmp(means, cases[i].means) == 0);
+        assert_true(warned || strncmp(means, "cgroup", 6) == 0 || strcmp(means, "rlimit") == 0);
+        free(means);
+        box_free(self);
+    }
+}
+
+static void what_is_imposed_as_asked_is_not_warned_of(void **state)
+{
+    (void)state;
+    box *self = box_new("\"cpus\": 1");
+    box_shell(self, "true");
+    assert_null(strstr(self->warnings, "cpus"));
+    box_free(self);
+}
+
 /* Two loops that would keep two processors busy get the time of half a one, or one processor alone. */
 static void processors_are_limited(void **state)
 {
@@ -326,6 +360,8 @@ int main(void)
         cmocka_unit_test(sizes_are_checked),
         cmocka_unit_test(unknown_keys_are_refused_with_the_nearest),
         cmocka_unit_test(limits_are_described),
+        cmocka_unit_test(a_limit_that_is_imposed_otherwise_is_warned_of),
+        cmocka_unit_test(what_is_imposed_as_asked_is_not_warned_of),
         cmocka_unit_test(processors_are_limited),
     };
     return cmocka_run_group_tests_name("sandbox", tests, NULL, NULL);

@@ -178,9 +178,18 @@ void sandbox_require(void)
     table->destroy(instance);
 }
 
+static void keep_warning(void *user_data, int32_t level, const char *message)
+{
+    box *self = user_data;
+    size_t length = strlen(self->warnings);
+    if (level >= CODE_EXECUTOR_LOG_WARNING)
+        snprintf(self->warnings + length, sizeof self->warnings - length, "%s\n", message);
+}
+
 box *box_new(const char *configuration)
 {
     box *made = calloc(1, sizeof *made);
+    code_executor_host host = {.struct_size = sizeof host, .user_data = made, .log = keep_warning};
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     assert_non_null(made);
     char *json = NULL;
@@ -191,7 +200,7 @@ box *box_new(const char *configuration)
         json = format_text("{\"work_dir\": \"%s\"%s%s}", made->work_dir, *configuration ? "," : "",
                            configuration);
     }
-    if (table->create(NULL, json, &made->instance, &error) != CODE_EXECUTOR_OK)
+    if (table->create(&host, json, &made->instance, &error) != CODE_EXECUTOR_OK)
         fail_msg("%s: %s", json, error.message);
     free(json);
     return made;

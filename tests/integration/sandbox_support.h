@@ -23,7 +23,8 @@ const code_executor_v1 *sandbox_table(void);
 
 typedef struct box {
     code_executor_instance *instance;
-    char *work_dir; /* of its own, unless the configuration names one */
+    char *work_dir;      /* of its own, unless the configuration names one */
+    char warnings[4096]; /* of its log, each with a newline */
 } box;
 
 /* A sandbox with the members of a JSON object, such as "\"network\": \"host\"", or "". Not started. */
