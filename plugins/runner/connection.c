@@ -17,6 +17,10 @@
 #define QUEUE_LONG (256u * 1024u)
 /* More than this is queued only for a host that asks and does not read. */
 #define QUEUE_MAX (64u * 1024u * 1024u)
+/* How long OUTPUT waits for more, or for the EXIT: nobody sees it, and what a program prints line by line,
+ * or just before it ends, wakes the host, and an engine's processes between, once. Unless there is this much. */
+#define GATHER_MS   1u
+#define GATHER_SIZE OUTPUT_PAYLOAD_MAX
 /* What one read asks for, unless the rest of a longer frame is awaited. */
 #define RECEIVE_SIZE (64u * 1024u)
 
@@ -32,8 +36,10 @@ static struct {
     size_t capacity;
     size_t sent;
     size_t length; /* end of the frames, from the beginning */
+    uint64_t due;  /* when they are to be sent */
+    bool blocked;  /* the host takes no more now */
     bool broken;
-} queue;
+} queue = {.due = NEVER};
 
 static void make_nonblocking(int descriptor)
 {
@@ -123,6 +129,15 @@ void connection_queue(struct frame_header header)
 {
     put_frame_header(queue.bytes + queue.length, header);
     queue.length += FRAME_HEADER_SIZE + (size_t)header.length;
+    if (header.type != FRAME_OUTPUT || queue.length - queue.sent >= GATHER_SIZE)
+        queue.due = 0;
+    else if (queue.due == NEVER)
+        queue.due = moment_after(GATHER_MS);
+}
+
+uint64_t connection_due(void)
+{
+    return queue.blocked ? NEVER : queue.due;
 }
 
 void connection_flush(void)
@@ -131,7 +146,8 @@ void connection_flush(void)
         ssize_t count = write(STDOUT_FILENO, queue.bytes + queue.sent, queue.length - queue.sent);
         if (count < 0 && errno == EINTR)
             continue;
-        if (count < 0 && errno == EAGAIN)
+        queue.blocked = count < 0 && errno == EAGAIN;
+        if (queue.blocked)
             return;
         if (count < 0)
             queue.broken = true; /* EPIPE; SIGPIPE is blocked */
@@ -140,11 +156,13 @@ void connection_flush(void)
     }
     queue.sent = 0;
     queue.length = 0;
+    queue.due = NEVER;
+    queue.blocked = false;
 }
 
-bool connection_pending(void)
+bool connection_blocked(void)
 {
-    return queue.sent < queue.length;
+    return queue.blocked;
 }
 
 bool connection_broken(void)
@@ -156,7 +174,7 @@ void connection_drain(unsigned milliseconds)
 {
     uint64_t deadline = moment_after(milliseconds);
     connection_flush();
-    while (connection_pending() && now_ns() < deadline) {
+    while (connection_blocked() && now_ns() < deadline) {
         struct pollfd descriptor = {STDOUT_FILENO, POLLOUT, 0};
         (void)poll(&descriptor, 1, poll_timeout(deadline));
         connection_flush();

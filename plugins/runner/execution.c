@@ -1,119 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * execution.c: see execution.h; the theory of operation is in main.c.
- *
- *     GATHERING ──SPAWN──▶ RUNNING ──report──────────────▶ DRAINING ──all sent──▶ BACKGROUND ─▶ freed
- *     (STDIN came)            │                               ▲       EXIT          (no number)
- *                             └─ supervisor died: ORPHANED ───┘
- *                                its tree is killed
- *
- * A record is freed when its supervisor has been reaped and its EXIT is sent. A supervisor that outlives
- * EXIT has processes in the background to look after; it reads their output from then on, not we.
+ * execution.c: see execution.h; record.h has the life of one, main.c the theory of operation.
  */
 #include "execution.h"
 #include "connection.h"
-#include "input.h"
-#include "launch.h"
 #include "memory_events.h"
 #include "orphans.h"
 #include "outcome.h"
-#include "supervisor.h"
+#include "record.h"
+#include "supervision.h"
 #include "system.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* A supervisor that has not reported this long after it had to is stopped, starved or stuck. */
 #define OVERDUE_MS (SUPERVISOR_PATIENCE_MS + 2000u)
 
-/* Children that are reaped in one go. */
-#define REAP_MAX 1000
-
-struct execution {
-    struct execution *next;
-    uint32_t number; /* 0 in SPARE and BACKGROUND */
-    enum phase { SPARE, GATHERING, RUNNING, ORPHANED, DRAINING, BACKGROUND } phase;
-    struct launched launched; /* supervisor 0: reaped; descriptors -1: closed */
-    size_t to_drain[2];       /* bytes that were in the pipes when the command had ended */
-    bool enlarged[2];         /* the pipes */
-    struct input input;       /* GATHERING */
-    uint64_t credit;
-    bool cancelled;   /* by KILL or RESET */
-    bool resetting;   /* RESET_DONE waits for its supervisor's end */
-    uint64_t overdue; /* when its supervisor must have done what it has to */
-    bool held_up;     /* it had not, and was killed for it */
-    uint64_t started;
-    uint64_t memory_kills; /* when it started */
-    struct supervisor_report report;
-};
-
-static struct execution *executions;
-static uint32_t in_flight; /* records with an EXIT to come */
-static bool ptrace_is_kept;
 static uint32_t resets_pending;
-static bool childless = true;
-static struct execution *spare; /* whose supervisor waits for a command */
-static bool spare_is_wanted;
 
 void executions_configure(bool keep_ptrace)
 {
-    ptrace_is_kept = keep_ptrace;
-    spare_is_wanted = true;
-}
-
-/* ------------------------------------------------------------------------------------------------
- * Records
- * --------------------------------------------------------------------------------------------- */
-
-static struct execution *find_execution(uint32_t number)
-{
-    for (struct execution *execution = executions; execution; execution = execution->next)
-        if (execution->number == number)
-            return execution;
-    return NULL;
-}
-
-static struct execution *add_execution(uint32_t number)
-{
-    struct execution *execution = calloc(1, sizeof *execution);
-    if (!execution)
-        return NULL;
-    execution->number = number;
-    execution->phase = GATHERING;
-    execution->launched = (struct launched){0, -1, {-1, -1}};
-    execution->input = INPUT_NONE;
-    execution->overdue = NEVER;
-    execution->next = executions;
-    executions = execution;
-    in_flight++;
-    return execution;
-}
-
-static void close_descriptor(int *descriptor)
-{
-    if (*descriptor >= 0)
-        close(*descriptor);
-    *descriptor = -1;
-}
-
-static void free_execution(struct execution *execution)
-{
-    struct execution **link = &executions;
-    while (*link != execution)
-        link = &(*link)->next;
-    *link = execution->next;
-    close_descriptor(&execution->launched.channel);
-    close_descriptor(&execution->input.descriptor);
-    close_descriptor(&execution->launched.outputs[0]);
-    close_descriptor(&execution->launched.outputs[1]);
-    free(execution);
+    supervision_configure(keep_ptrace);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -126,16 +37,10 @@ static void finish(struct execution *execution)
     outcome_send(execution->number, &execution->report);
     connection_flush();
     execution->number = 0;
-    execution->phase = BACKGROUND;
     in_flight--;
-    spare_is_wanted = true;
-    struct supervisor_order order = {.kind = ORDER_DISCARD};
-    if (execution->launched.channel >= 0)
-        (void)send(execution->launched.channel, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
     close_descriptor(&execution->launched.outputs[0]);
     close_descriptor(&execution->launched.outputs[1]);
-    if (execution->launched.supervisor == 0)
-        free_execution(execution);
+    supervision_release(execution);
 }
 
 /*
@@ -174,7 +79,8 @@ static void pump(struct execution *execution, int index)
         execution->enlarged[index] = true;
         (void)fcntl(*descriptor, F_SETPIPE_SZ, 4 * (int)OUTPUT_PAYLOAD_MAX);
     }
-    connection_flush();
+    if (connection_due() == 0)
+        connection_flush();
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -204,7 +110,7 @@ static void not_started(struct execution *execution, int error, const char *doin
     finish(execution);
 }
 
-static void start(struct execution *execution, const struct spawn_request *spawn)
+static void start(struct execution *execution, const struct request *request)
 {
     int error = 0;
     int input = input_take(&execution->input, &error);
@@ -213,43 +119,15 @@ static void start(struct execution *execution, const struct spawn_request *spawn
         not_started(execution, error, "cannot keep the standard input");
         return;
     }
-    error = launch_supervisor(input, spawn, ptrace_is_kept, &execution->launched);
-    if (error != 0)
+    error = supervision_start(execution, request, input);
+    close_descriptor(&input);
+    if (error != 0) {
         not_started(execution, error, "cannot start a process");
-    else
-        execution->phase = RUNNING;
-}
-
-/*
- * Most executions find a supervisor that was forked beforehand, for a fork takes a third of the time
- * that starting a shell does. It has been waiting since the last EXIT.
- */
-static struct execution *take_spare(const struct request *request)
-{
-    struct execution *execution = spare;
-    if (!execution || !launch_order(&execution->launched, request->frame, request->frame_length))
-        return NULL;
-    spare = NULL;
-    execution->number = request->header.execution;
+        return;
+    }
     execution->phase = RUNNING;
-    in_flight++;
-    return execution;
-}
-
-void executions_prepare(void)
-{
-    if (spare || !spare_is_wanted)
-        return;
-    spare_is_wanted = false; /* where it fails: not again before the next EXIT */
-    struct execution *execution = add_execution(0);
-    if (!execution)
-        return;
-    in_flight--;
-    execution->phase = SPARE;
-    if (launch_supervisor(-1, NULL, ptrace_is_kept, &execution->launched) != 0)
-        free_execution(execution);
-    else
-        spare = execution;
+    /* It takes longer than this to eat all memory. */
+    execution->memory_kills = memory_events_kills();
 }
 
 const char *execution_spawn(const struct request *request)
@@ -258,26 +136,19 @@ const char *execution_spawn(const struct request *request)
     struct execution *execution = find_execution(request->header.execution);
     if (execution && execution->phase != GATHERING)
         return "SPAWN for an execution that is running";
-    bool has_input = execution;
-    if (!has_input && in_flight < EXECUTIONS_MAX)
-        execution = take_spare(request);
     if (!execution)
         execution = add_execution(request->header.execution);
     if (!execution)
         return "no memory for an execution";
     execution->credit = spawn->credit;
     execution->started = now_ns();
-    execution->memory_kills =
-        memory_events_kills(); /* it takes longer than this to eat all memory */
     if (spawn->timeout_ms != 0)
         execution->overdue =
             moment_after((uint64_t)spawn->timeout_ms + spawn->grace_ms + OVERDUE_MS);
-    if (execution->phase == RUNNING)
-        return NULL;
     if (in_flight > EXECUTIONS_MAX)
         not_started(execution, EAGAIN, "too many executions at once");
     else
-        start(execution, spawn);
+        start(execution, request);
     return NULL;
 }
 
@@ -294,9 +165,7 @@ void execution_credit(uint32_t number, uint32_t count)
 
 static void order_kill(struct execution *execution, uint32_t signal, uint32_t grace_ms)
 {
-    struct supervisor_order order = {.kind = ORDER_KILL, .signal = signal, .grace_ms = grace_ms};
-    if (execution->launched.channel >= 0)
-        (void)send(execution->launched.channel, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+    supervision_order(execution, (struct supervisor_order){ORDER_KILL, signal, grace_ms});
     uint64_t overdue = moment_after((uint64_t)grace_ms + OVERDUE_MS);
     if (overdue < execution->overdue)
         execution->overdue = overdue;
@@ -323,7 +192,7 @@ void executions_reset(void)
 {
     resets_pending++;
     for (struct execution *execution = executions; execution; execution = execution->next) {
-        if (execution->phase == GATHERING || execution->phase == SPARE)
+        if (execution->phase == GATHERING || is_idle(execution))
             continue;
         execution->resetting = true;
         if (execution->number != 0)
@@ -332,103 +201,6 @@ void executions_reset(void)
             order_kill(execution, SIGKILL, 0);
     }
     orphans_kill();
-}
-
-/* The command has ended: what is in the pipes now is still its output, what comes later is not. */
-static void begin_draining(struct execution *execution)
-{
-    execution->phase = DRAINING;
-    for (int i = 0; i < 2; i++) {
-        int available = 0;
-        if (execution->launched.outputs[i] >= 0 &&
-            ioctl(execution->launched.outputs[i], FIONREAD, &available) == 0)
-            execution->to_drain[i] = (size_t)available;
-    }
-}
-
-static void take_report(struct execution *execution)
-{
-    struct supervisor_report report;
-    ssize_t length = recv(execution->launched.channel, &report, sizeof report, MSG_DONTWAIT);
-    if (length < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (length != (ssize_t)sizeof report) {
-        close_descriptor(&execution->launched.channel); /* it has exited; SIGCHLD says how */
-        return;
-    }
-    if (execution->phase != RUNNING)
-        return;
-    execution->report = report;
-    execution->report.detail[sizeof report.detail - 1] = '\0';
-    if (!execution->cancelled)
-        execution->overdue = NEVER; /* what it still does, it does for the background */
-    outcome_settle(&execution->report, execution->cancelled, execution->memory_kills);
-    begin_draining(execution);
-}
-
-/*
- * Attack: the code has killed the process that watches over it. It and all that it started now belong
- * to us, and die.
- */
-static void supervisor_lost(struct execution *execution)
-{
-    orphans_kill();
-    if (execution->phase != RUNNING)
-        return;
-    execution->phase = ORPHANED;
-    execution->report = (struct supervisor_report){
-        .how = execution->held_up ? EXIT_TIMED_OUT : EXIT_LOST,
-        .wall_ns = now_ns() - execution->started,
-    };
-    snprintf(execution->report.detail, sizeof execution->report.detail, "%s",
-             execution->held_up ? "its supervisor was held up, presumably by the code"
-                                : "its supervisor was killed, presumably by the code");
-    outcome_settle(&execution->report, execution->cancelled, execution->memory_kills);
-}
-
-static void supervisor_ended(struct execution *execution, int status)
-{
-    if (execution->launched.channel >= 0)
-        take_report(execution);
-    execution->launched.supervisor = 0;
-    close_descriptor(&execution->launched.channel);
-    if (execution->phase == SPARE) {
-        spare = NULL;
-        execution->phase = BACKGROUND;
-    }
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || execution->phase == RUNNING)
-        supervisor_lost(execution);
-    if (execution->phase == BACKGROUND)
-        free_execution(execution);
-}
-
-/* One child that has ended or was stopped; false: there is none now. */
-static bool reap_one(void)
-{
-    int status = 0;
-    pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL);
-    childless = pid < 0;
-    if (pid <= 0)
-        return false;
-    struct execution *execution = executions;
-    while (execution && execution->launched.supervisor != pid)
-        execution = execution->next;
-    if (!execution)
-        return true; /* an orphan that fell to us */
-    if (WIFSTOPPED(status))
-        (void)kill(pid, SIGCONT); /* attack: the code stops what would time it out */
-    else
-        supervisor_ended(execution, status);
-    return true;
-}
-
-bool executions_reap(void)
-{
-    /* Code may make orphans end as fast as we reap them. */
-    for (int i = 0; i < REAP_MAX; i++)
-        if (!reap_one())
-            return true;
-    return false;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -451,7 +223,7 @@ size_t executions_watch(struct pollfd *descriptors)
         bool hungry = room && execution->credit > 0 &&
                       (execution->phase == RUNNING || execution->phase == DRAINING);
         const int watched[] = {
-            execution->launched.channel,
+            execution->phase == DRAINING ? -1 : execution->launched.channel,
             hungry ? execution->launched.outputs[0] : -1,
             hungry ? execution->launched.outputs[1] : -1,
         };
@@ -468,8 +240,8 @@ void executions_polled(const struct pollfd *descriptors)
         for (int i = 0; i < 2; i++)
             if (descriptors[1 + i].revents)
                 pump(execution, i);
-        if (descriptors[0].revents)
-            take_report(execution);
+        if (descriptors[0].revents && execution->launched.channel >= 0)
+            (void)supervision_take(execution);
     }
 }
 
@@ -477,8 +249,8 @@ uint64_t executions_deadline(void)
 {
     uint64_t deadline = orphans_deadline();
     for (struct execution *execution = executions; execution; execution = execution->next)
-        if (execution->launched.supervisor != 0 && execution->overdue < deadline)
-            deadline = execution->overdue;
+        if (supervision_deadline(execution) < deadline)
+            deadline = supervision_deadline(execution);
     return deadline;
 }
 
@@ -498,35 +270,6 @@ static void advance_draining(struct execution *execution)
         finish(execution);
 }
 
-static void advance_orphans(void)
-{
-    if (orphans_deadline() == NEVER)
-        return;
-    (void)executions_reap();
-    size_t count = 0;
-    for (struct execution *execution = executions; execution; execution = execution->next)
-        count += execution->launched.supervisor != 0;
-    pid_t *supervisors = calloc(count + 1, sizeof *supervisors);
-    if (!supervisors)
-        return; /* tried again soon */
-    count = 0;
-    for (struct execution *execution = executions; execution; execution = execution->next)
-        if (execution->launched.supervisor != 0)
-            supervisors[count++] = execution->launched.supervisor;
-    orphans_advance(supervisors, count, childless);
-    free(supervisors);
-}
-
-/* A supervisor that does not do its duty dies; its tree falls to us. */
-static void check_overdue(struct execution *execution)
-{
-    if (execution->launched.supervisor == 0 || now_ns() < execution->overdue)
-        return;
-    execution->overdue = NEVER;
-    execution->held_up = true;
-    (void)kill(execution->launched.supervisor, SIGKILL);
-}
-
 static void send_reset_done(void)
 {
     for (struct execution *execution = executions; execution; execution = execution->next)
@@ -539,13 +282,11 @@ static void send_reset_done(void)
 
 void executions_advance(void)
 {
-    advance_orphans();
+    supervision_advance_orphans();
     struct execution *next;
     for (struct execution *execution = executions; execution; execution = next) {
         next = execution->next;
-        check_overdue(execution);
-        if (execution->phase == ORPHANED && !orphans_hold_up())
-            begin_draining(execution);
+        supervision_advance(execution);
         if (execution->phase == DRAINING)
             advance_draining(execution);
     }
@@ -553,10 +294,19 @@ void executions_advance(void)
         send_reset_done();
 }
 
+bool executions_reap(void)
+{
+    return supervision_reap();
+}
+
+void executions_prepare(void)
+{
+    supervision_prepare();
+}
+
 void executions_shut_down(void)
 {
-    spare_is_wanted = false;
-    spare = NULL;
+    supervision_stop_preparing();
     struct execution *next;
     for (struct execution *execution = executions; execution; execution = next) {
         next = execution->next;

@@ -19,8 +19,8 @@
  * command leaves behind becomes its child, however often it forks and whatever session it starts, so it
  * knows for each process to which execution it belongs, and one execution's end touches no other. It
  * lives on while descendants of the command do, reads what they write so that they neither block nor die
- * of it, and exits when none is left. One supervisor more is forked beforehand, for the next SPAWN, and
- * sleeps until then.
+ * of it, and exits when none is left. Where the command leaves none, it takes another one, with new pipes;
+ * a few such, and the first one, which is forked beforehand, sleep until the next SPAWN.
  *
  * Who watches whom:
  *   - the host dies, or ends the connection: the runner reads end-of-file, closes the channels, and exits
@@ -35,13 +35,15 @@
  *     runner's connection first of all, and every descriptor is close-on-exec;
  *   - nothing that is started can look into the runner or a supervisor, not even as root (guard.c);
  *   - an execution that was spawned gets exactly one EXIT, and no OUTPUT after it;
- *   - OUTPUT never exceeds the credit; queues are bounded;
+ *   - OUTPUT never exceeds the credit; queues are bounded; it waits a moment for more (connection.c), but
+ *     never longer, and EXIT not at all;
  *   - signals are blocked in all processes but the commands: they are read, or they do nothing.
  *
- * Files: request.c takes frames apart (fuzzed), connection.c moves them, execution.c keeps the records,
- * supervisor.c, command.c and kill_tree.c are one execution's own process, guard.c holds the defences,
- * orphans.c is about what killed supervisors leave, collect.c is a command of its own, outcome.c, launch.c, input.c, write_file.c and memory_events.c
- * about what their names say.
+ * Files: request.c takes frames apart (fuzzed), connection.c moves them, execution.c serves the host,
+ * supervision.c has to do with the supervisors, over channel.c, and record.c keeps what both know. supervisor.c,
+ * command.c and kill_tree.c are one execution's own process, guard.c holds the defences, orphans.c is about
+ * what killed supervisors leave, collect.c is a command of its own; outcome.c, launch.c, input.c, write_file.c
+ * and memory_events.c are about what their names say.
  */
 #include "collect.h"
 #include "command.h"
@@ -49,6 +51,7 @@
 #include "execution.h"
 #include "guard.h"
 #include "kill_tree.h"
+#include "launch.h"
 #include "memory_events.h"
 #include "system.h"
 #include "write_file.h"
@@ -280,9 +283,10 @@ static void step(uint64_t deadline)
         capacity = 2 * needed;
     }
     descriptors[INPUT] = (struct pollfd){runner.ended ? -1 : STDIN_FILENO, POLLIN, 0};
-    descriptors[OUTPUT] = (struct pollfd){connection_pending() ? STDOUT_FILENO : -1, POLLOUT, 0};
+    descriptors[OUTPUT] = (struct pollfd){connection_blocked() ? STDOUT_FILENO : -1, POLLOUT, 0};
     descriptors[SIGNALS] = (struct pollfd){runner.signals, POLLIN, 0};
     size_t count = OTHERS + executions_watch(descriptors + OTHERS);
+    deadline = earlier(deadline, connection_due());
     deadline = runner.reaped_all ? earlier(deadline, executions_deadline()) : 0;
     int ready = poll(descriptors, count, poll_timeout(deadline));
     if (ready < 0 && errno == EINVAL)
@@ -297,7 +301,8 @@ static void step(uint64_t deadline)
             take_requests();
     }
     executions_advance();
-    connection_flush();
+    if (connection_due() <= now_ns())
+        connection_flush();
     if (connection_broken())
         end(RUNNER_ENDED, NULL);
     if (!runner.ended)
@@ -324,6 +329,7 @@ int main(int count, char **words)
         return collect_main(count - 2, words + 2);
     guard_runner();
     tree_prepare();
+    launch_open();
     write_file_open();
     memory_events_open();
     sigset_t watched;

@@ -2,18 +2,26 @@
 /*
  * supervisor.c: see supervisor.h; the theory of operation is in main.c.
  *
- *     WATCHING ──time is up / ORDER_KILL──▶ ASKING ──all gone──────────────┐
- *        │                                    │ grace is over              ▼
- *        │ command ends: report               └────────▶ KILLING ──▶ report, exit
+ *        ┌── nothing is left: ready for the next
+ *        ▼                              │
+ *     WATCHING ──time is up / ORDER_KILL│─▶ ASKING ──all gone──────────────┐
+ *        │                              │     │ grace is over              ▼
+ *        │ command ends: report ────────┘     └────────▶ KILLING ──▶ report, exit
  *        ▼                                                  ▲
  *     WATCHING, until no descendant is left: exit           │
  *        └── the runner is gone (end-of-file) ──────────────┘
+ *
+ * One that has seen a command of which nothing is left takes another: it has no child, so nobody whom it
+ * would have to tell from the next one's. Each command has pipes of its own all the same, for other
+ * executions may have got hold of the last one's (it may have handed them on). Their ends for writing stay
+ * open here, at 1 and 2: the runner shall be woken by the report alone, and not by end-of-file before.
  *
  * Invariant: it exits with status 0, and only when it has no child left. What does not die within
  * SUPERVISOR_PATIENCE_MS holds up the report no longer, but is tried again and again; with status 1 it
  * exits only where neither the tree dies nor the runner lives.
  */
 #include "supervisor.h"
+#include "channel.h"
 #include "command.h"
 #include "guard.h"
 #include "kill_tree.h"
@@ -45,7 +53,10 @@ static struct {
     enum { WATCHING, ASKING, KILLING } phase;
     int channel; /* -1: the runner is gone */
     int signals;
-    int taps[2]; /* -1: end-of-file */
+    int nothing; /* the standard input of most commands */
+    int input;   /* that of the next one, or -1 */
+    int taps[2]; /* where the command's stdout and stderr can be read; -1: no more */
+    bool ready;  /* the command's stdout and stderr are there */
     bool discarding;
     pid_t runner;
 
@@ -61,11 +72,12 @@ static struct {
     struct supervisor_report report;
 } self;
 
-static void report(void)
+static void report(uint32_t then)
 {
     if (self.reported)
         return;
     self.reported = true;
+    self.report.then = then;
     (void)send(self.channel, &self.report, sizeof self.report, MSG_NOSIGNAL);
     /* Attack: the code has stopped the runner (SIGSTOP from the same user). Make it go on. */
     if (getppid() == self.runner)
@@ -183,7 +195,7 @@ static void deadline_passed(void)
         break;
     case KILLING:
         /* Something does not die: a set-user-id program of another user, a stuck device. */
-        report();
+        report(THEN_BACKGROUND);
         if (self.channel < 0)
             _exit(1);
         self.stubborn = true;
@@ -242,13 +254,17 @@ static void wait_for_news(void)
             discard(&self.taps[i]);
 }
 
-_Noreturn static void supervise(void)
+/* Returns where nothing is left and the next command may come. */
+static void supervise(void)
 {
     for (;;) {
         reap();
         bool command_is_over = self.command == 0 && self.phase == WATCHING;
+        bool may_go_on = command_is_over && self.childless && !self.reported;
         if (command_is_over || self.childless)
-            report();
+            report(may_go_on ? THEN_NEXT : self.childless ? THEN_EXIT : THEN_BACKGROUND);
+        if (may_go_on)
+            return;
         if (self.childless)
             _exit(0);
         while (self.phase == KILLING && !tree_kill_pass(&self.killing, NULL, 0))
@@ -260,17 +276,21 @@ _Noreturn static void supervise(void)
     }
 }
 
-_Noreturn static void start_failed(const struct command_start *start)
+/* ------------------------------------------------------------------------------------------------
+ * Starting
+ * --------------------------------------------------------------------------------------------- */
+
+static void start_failed(const struct command_start *start, uint32_t then)
 {
     self.report.how = EXIT_NOT_STARTED;
     self.report.error = (uint32_t)start->error;
     self.report.candidate = start->candidate;
     memcpy(self.report.detail, start->detail, sizeof self.report.detail);
-    report();
-    _exit(0);
+    report(then);
 }
 
-static void start_command(const struct spawn_request *spawn)
+/* False: it was not started, as is reported. */
+static bool start_command(const struct spawn_request *spawn)
 {
     struct command command = {
         .folder = spawn->folder,
@@ -279,28 +299,37 @@ static void start_command(const struct spawn_request *spawn)
         .candidates = spawn->candidates,
     };
     struct command_start start = {.error = ENOMEM, .candidate = CANDIDATE_NONE};
+    if (self.input >= 0)
+        (void)dup2(self.input, STDIN_FILENO);
     self.started = now_ns();
     pid_t pid = command.environment ? command_run(&command, &start) : -1;
-    if (pid < 0)
-        start_failed(&start);
     free(command.environment);
+    if (self.input >= 0) {
+        (void)dup2(self.nothing, STDIN_FILENO);
+        close(self.input);
+        self.input = -1;
+    }
+    if (pid < 0) {
+        start_failed(&start, THEN_NEXT);
+        return false;
+    }
     self.command = pid;
     self.report.candidate = start.candidate;
     self.deadline = spawn->timeout_ms ? moment_after(spawn->timeout_ms) : NEVER;
     self.grace_ms = spawn->grace_ms;
+    return true;
 }
 
 /*
- * Gives the command's streams the numbers 0, 1 and 2 and closes all else: above all the runner's own
- * connection, whose end the host must see when the runner dies.
+ * Closes all but our own descriptors: above all the runner's connection, whose end the host must see when
+ * the runner dies.
  */
 static void arrange_descriptors(const struct supervisor_setup *setup)
 {
-    (void)dup2(setup->input, STDIN_FILENO);
-    (void)dup2(setup->outputs[0], STDOUT_FILENO);
-    (void)dup2(setup->outputs[1], STDERR_FILENO);
+    for (int number = 0; number <= 2; number++)
+        (void)dup2(setup->nothing, number);
     int keep[] = {
-        STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, setup->channel, setup->taps[0], setup->taps[1],
+        STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, setup->channel, setup->nothing, setup->input,
     };
     guard_close_others(keep, sizeof keep / sizeof keep[0]);
 }
@@ -315,20 +344,75 @@ static bool watch_children(void)
     return self.signals >= 0;
 }
 
-/* For a supervisor that was made beforehand: what it shall run. */
-static const struct spawn_request *await_command(struct request *request)
+/* New pipes in the places 1 and 2, and the runner is told. */
+static bool lay_pipes(void)
+{
+    for (int i = 0; i < SUPERVISOR_STREAMS; i++) {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0)
+            return false;
+        bool good =
+            dup2(ends[1], STDOUT_FILENO + i) >= 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+        close(ends[1]);
+        if (self.taps[i] >= 0)
+            close(self.taps[i]);
+        self.taps[i] = ends[0];
+        if (!good)
+            return false;
+    }
+    struct supervisor_ready ready = {0};
+    return channel_send(self.channel, &ready, sizeof ready, self.taps, SUPERVISOR_STREAMS);
+}
+
+_Noreturn static void give_up(int error)
+{
+    struct command_start start = {.error = error, .candidate = CANDIDATE_NONE};
+    snprintf(start.detail, sizeof start.detail, "cannot start a process: %s", strerror(error));
+    start_failed(&start, THEN_EXIT);
+    _exit(0);
+}
+
+static void get_ready(void)
+{
+    if (!self.ready && !lay_pipes())
+        give_up(errno);
+    self.ready = true;
+}
+
+/* Receives what it shall run. */
+static void await_command(struct request *request)
 {
     static unsigned char frame[SUPERVISOR_FRAME_MAX];
-    ssize_t length;
-    do {
-        length = recv(self.channel, frame, sizeof frame, 0);
-    } while (length < 0 && errno == EINTR);
-    size_t consumed = 0;
-    char objection[REQUEST_OBJECTION_SIZE];
-    if (length <= 0 ||
-        request_parse(frame, (size_t)length, request, &consumed, objection) != REQUEST_COMPLETE)
-        _exit(0); /* the runner is gone, or has no use for us */
-    return &request->spawn;
+    struct supervisor_order order;
+    for (;;) {
+        ssize_t length = channel_receive(self.channel, frame, sizeof frame, 0, &self.input, 1);
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length <= 0)
+            _exit(0); /* the runner is gone, or has no use for us */
+        size_t consumed = 0;
+        char objection[REQUEST_OBJECTION_SIZE];
+        if (length != (ssize_t)sizeof order) { /* frames are longer */
+            if (request_parse(frame, (size_t)length, request, &consumed, objection) !=
+                REQUEST_COMPLETE)
+                _exit(0);
+            return;
+        }
+        /* Others come too late: what was to be killed is gone. */
+        memcpy(&order, frame, sizeof order);
+        if (order.kind == ORDER_PREPARE)
+            get_ready();
+    }
+}
+
+static void attend(const struct spawn_request *spawn)
+{
+    get_ready();
+    if (start_command(spawn))
+        supervise();
+    self.ready = self.childless = self.reported = false;
+    self.deadline = NEVER;
+    self.report = (struct supervisor_report){0};
 }
 
 _Noreturn void supervisor_main(const struct supervisor_setup *setup,
@@ -336,22 +420,23 @@ _Noreturn void supervisor_main(const struct supervisor_setup *setup,
 {
     self.runner = setup->runner;
     self.channel = setup->channel;
-    self.taps[0] = setup->taps[0];
-    self.taps[1] = setup->taps[1];
+    self.nothing = setup->nothing;
+    self.input = setup->input;
+    self.taps[0] = self.taps[1] = -1;
     self.deadline = NEVER;
     /* What loses its parent becomes our child, not the runner's; a fork does not inherit this. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     arrange_descriptors(setup);
     guard_supervisor(setup->keep_ptrace);
-    if (!watch_children()) {
-        struct command_start start = {.error = errno, .candidate = CANDIDATE_NONE};
-        start_failed(&start);
+    if (!watch_children())
+        give_up(errno);
+    get_ready();
+    if (spawn)
+        attend(spawn);
+    for (;;) {
+        struct request request;
+        await_command(&request);
+        attend(&request.spawn);
+        request_release(&request);
     }
-    struct request request;
-    if (!spawn)
-        spawn = await_command(&request);
-    start_command(spawn);
-    for (int number = 0; number <= 2; number++)
-        close(number);
-    supervise();
 }

@@ -26,3 +26,4 @@ function(runner_test kind name)
 endfunction()
 
 runner_test(unit run)
+runner_test(unit next)
