@@ -12,6 +12,7 @@
  */
 #include "attach.h"
 #include "clock.h"
+#include "existing_container.h"
 #include "json.h"
 #include "stream.h"
 #include <errno.h>
@@ -109,6 +110,7 @@ static size_t distribute(struct attachment *self, char *to, size_t size)
             self->malformed = "what the engine sent is not a multiplexed stream (has the "
                               "container a terminal?)";
             self->ended = true;
+            keep_words(self, self->buffer + self->begin, self->end - self->begin);
             self->begin = self->end;
             break;
         }
@@ -190,6 +192,11 @@ static void attachment_explain(transport *base, code_executor_error *error)
     if (self->malformed) {
         error_set(error, CODE_EXECUTOR_PROTOCOL, "container %s: %s", container->name,
                   self->malformed);
+        /* An engine that cannot run what exec asks for says so in place of the stream. */
+        quote_words(self, words, sizeof words);
+        if (container->exec_id[0])
+            error_set(error, CODE_EXECUTOR_UNAVAILABLE,
+                      "the runner cannot be run in container %s: %s", container->name, words);
         return;
     }
     int32_t status = await_end(container, error);
@@ -197,7 +204,10 @@ static void attachment_explain(transport *base, code_executor_error *error)
         error_prefix(error, status, "container %s is lost: ", container->name);
         return;
     }
-    container_describe_end(container, end, sizeof end);
+    if (container->exec_id[0] && !container->ended && !container_is_paused(container))
+        existing_container_describe_end(container, end, sizeof end);
+    else
+        container_describe_end(container, end, sizeof end);
     base->out_of_memory = events_tell_memory(container->events);
     error_set(error, CODE_EXECUTOR_LOST, "container %s %s", container->name, end);
     if (container->end_words[0])
@@ -256,21 +266,35 @@ static int32_t broken(struct attachment *self, code_executor_error *error)
                      self->container->engine->endpoint->address, self->container->name);
 }
 
+/* Those of the container's first process, or of an exec. PATH gets where they are asked for; returns the
+ * request's body. */
+static const char *choose_streams(const struct container *container, char path[256])
+{
+    if (container->exec_id[0]) {
+        snprintf(path, 256, "/exec/%s/start", container->exec_id);
+        return "{\"Detach\":false,\"Tty\":false}";
+    }
+    snprintf(path, 256,
+             "/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1&logs=0&detachKeys=",
+             container->id);
+    return "";
+}
+
 static int32_t send_request(struct attachment *self, int64_t deadline_ms,
                             code_executor_error *error)
 {
-    char request[4096];
+    char request[4096], path[256];
     const struct engine *engine = self->container->engine;
+    const char *body = choose_streams(self->container, path);
     int length = snprintf(request, sizeof request,
-                          "POST %s/v%s/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1"
-                          "&logs=0&detachKeys= HTTP/1.1\r\n"
+                          "POST %s/v%s%s HTTP/1.1\r\n"
                           "Host: %s\r\n"
-                          "Content-Type: text/plain\r\n"
-                          "Content-Length: 0\r\n"
+                          "Content-Type: application/json\r\n"
+                          "Content-Length: %zu\r\n"
                           "Connection: Upgrade\r\n"
-                          "Upgrade: tcp\r\n\r\n",
-                          engine->endpoint->base_path, engine->version, self->container->id,
-                          engine->endpoint->host_header);
+                          "Upgrade: tcp\r\n\r\n%s",
+                          engine->endpoint->base_path, engine->version, path,
+                          engine->endpoint->host_header, strlen(body), body);
     if (length >= (int)sizeof request)
         return error_set(error, CODE_EXECUTOR_INVALID, "%s is too long for an address",
                          engine->endpoint->address);

@@ -22,6 +22,7 @@ struct container {
     struct engine *engine;
     char id[CONTAINER_ID_SIZE]; /* empty: there is none */
     char name[256];
+    char exec_id[CONTAINER_ID_SIZE]; /* of a runner beside its first process; else empty */
     bool auto_remove;
     char warning[256];     /* what the engine said when it made it, may be empty */
     http_transfer *ending; /* the open request of watch, or NULL */

@@ -31,6 +31,7 @@
  *     init_command.h   what runs in it first
  *     image.h image_reference.h pull_progress.h  pulling, and the names of images
  *     registry_credentials.h docker_config.h credential_helper.h  what they are pulled with
+ *     existing_container.h existing_workspace.h  a container that somebody else has started
  *     sweep.h labels.h what dead hosts left, and how it is known
  *     attach.h stream.h the wire
  *     engine.h http.h  the API, HTTP
@@ -46,6 +47,7 @@
 #include "docker.h"
 #include "absolute_path.h"
 #include "config.h"
+#include "existing_container.h"
 #include "init_command.h"
 #include "json.h"
 #include "profile.h"
@@ -71,6 +73,7 @@ static void docker_destroy(void *state)
     endpoint_clear(&docker->endpoint);
     json_object_put(docker->config);
     free(docker->bind_dir);
+    free(docker->runner_file);
     pthread_mutex_destroy(&docker->lock);
     free(docker);
 }
@@ -106,6 +109,19 @@ static int32_t docker_configure(const launch_context *context, json_object *conf
     return CODE_EXECUTOR_OK;
 }
 
+/* What was given, before defaults come to it. */
+static int32_t docker_adjust(json_object *given, code_executor_error *error)
+{
+    int32_t status = existing_container_check(given, error);
+    return status == CODE_EXECUTOR_OK ? profile_apply(given, error) : status;
+}
+
+/* Whether code runs in a container of somebody else. */
+static bool is_beside(const struct docker *docker)
+{
+    return config_value(docker->config, "container") != NULL;
+}
+
 /* ---- launch ------------------------------------------------------------------------------------ */
 
 static void show(struct docker *docker)
@@ -125,6 +141,24 @@ static void leave(struct docker *docker)
     docker->left_whole = docker->prepared && docker->stop_container && !docker->auto_remove;
 }
 
+/* In the container that the configuration names. */
+static int32_t launch_beside(struct docker *docker, const launch_context *context, launched *result,
+                             code_executor_error *error)
+{
+    int32_t status =
+        existing_container_start(docker, context, &result->transport, &result->folder, error);
+    if (status != CODE_EXECUTOR_OK) {
+        engine_close(docker->engine);
+        docker->engine = NULL;
+        return status;
+    }
+    launch_log(context, CODE_EXECUTOR_LOG_DEBUG, "the runner runs in container %s",
+               docker->container.name);
+    engine_clean_up(docker->engine);
+    show(docker);
+    return CODE_EXECUTOR_OK;
+}
+
 static int32_t docker_launch(void *state, const launch_context *context, launched *result,
                              code_executor_error *error)
 {
@@ -135,6 +169,8 @@ static int32_t docker_launch(void *state, const launch_context *context, launche
     int32_t status = engine_open(&docker->endpoint, context->cancel_fd, &docker->engine, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
+    if (is_beside(docker))
+        return launch_beside(docker, context, result, error);
     status = start_container(docker, context, &result->transport, error);
     if (status == CODE_EXECUTOR_OK) {
         result->folder = strdup("/workspace");
@@ -172,6 +208,8 @@ static int32_t docker_prepare(void *state, const launch_context *context, sessio
 {
     struct docker *docker = state;
     int32_t status = CODE_EXECUTOR_OK;
+    if (is_beside(docker))
+        existing_container_settle(docker, context);
     if (!docker->prepared)
         status = init_command_run(docker->config, context, over, folder, canceller, error);
     docker->prepared = docker->prepared || status == CODE_EXECUTOR_OK;
@@ -214,8 +252,9 @@ static int32_t docker_shut_down(void *state, const launch_context *context, bool
                                 code_executor_error *error)
 {
     struct docker *docker = state;
-    int32_t status = end_or_leave(docker, context, lost, error);
-    if (status != CODE_EXECUTOR_OK)
+    int32_t status = is_beside(docker) ? existing_container_leave(docker, error)
+                                       : end_or_leave(docker, context, lost, error);
+    if (status != CODE_EXECUTOR_OK && !is_beside(docker))
         leave(docker);
     container_let_go(&docker->container);
     engine_close(docker->engine);
@@ -256,27 +295,40 @@ static void describe_limits(struct docker *docker, json_object *description)
                                json_object_get(config_value(docker->config, keys[i])));
 }
 
+static void describe_isolation(struct docker *docker, json_object *description)
+{
+    const char *user = config_string(docker->config, "user");
+    char isolation[768];
+    if (is_beside(docker))
+        snprintf(isolation, sizeof isolation,
+                 "the Docker container %.256s, beside what else runs in it%s%.256s",
+                 config_string(docker->config, "container"), user ? ", user " : "",
+                 user ? user : "");
+    else
+        snprintf(isolation, sizeof isolation,
+                 "a Docker container of %.256s%s%.256s: namespaces and cgroups of its own, the "
+                 "kernel of the engine's machine",
+                 config_string(docker->config, "image"), user ? ", user " : "", user ? user : "");
+    json_put_string(description, "isolation", isolation);
+}
+
 static void docker_describe(void *state, bool started, json_object *description)
 {
     struct docker *docker = state;
-    const char *user = config_string(docker->config, "user");
-    char isolation[512];
-    snprintf(isolation, sizeof isolation,
-             "a Docker container of %s%s%s: namespaces and cgroups of its own, the kernel of the "
-             "engine's machine",
-             config_string(docker->config, "image"), user ? ", user " : "", user ? user : "");
-    json_put_string(description, "isolation", isolation);
-    json_put_string(description, "image", config_string(docker->config, "image"));
+    describe_isolation(docker, description);
     if (docker->bind_dir)
         json_put_string(description, "bind_dir", docker->bind_dir);
     describe_engine(docker, started, description);
+    if (is_beside(docker))
+        return;
+    json_put_string(description, "image", config_string(docker->config, "image"));
     describe_limits(docker, description);
 }
 
 /* ---- the plugin -------------------------------------------------------------------------------- */
 
 static const commandline_launcher docker_launcher = {
-    .adjust = profile_apply,
+    .adjust = docker_adjust,
     .configure = docker_configure,
     .launch = docker_launch,
     .prepare = docker_prepare,

@@ -32,6 +32,8 @@ struct docker {
     char launch_id[LAUNCH_ID_SIZE]; /* on the labels of all that the launch makes */
     struct engine *engine;
     struct container container;
+    char *runner_file; /* in a container that is not ours, until it is known not to stay there */
+    bool runner_removes_itself;
     bool keep_ptrace;
     bool prepared; /* a launch has come to its end with this container: it may be left */
 

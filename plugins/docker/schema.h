@@ -23,6 +23,11 @@
         "errorMessage": {"pattern": "A container's name is made of two or more letters, digits and _ . -"}, \
         "description": "The name of the container. null: code-executor- and random digits."        \
     },                                                                                             \
+    "container": {                                                                                 \
+        "type": ["string", "null"], "default": null, "pattern": "^[a-zA-Z0-9][a-zA-Z0-9_.-]*$",    \
+        "errorMessage": {"pattern": "container is the name or id of a container that runs."},      \
+        "description": "The name or id of a container that runs already: code runs in it, beside what else does, and nothing of it is stopped, changed or removed. The workspace must be in one of its mounts. Options that make a container (image, network, memory, ...) are refused beside it; user and init_command are not." \
+    },                                                                                             \
     "bind_dir": {                                                                                  \
         "type": ["string", "null"], "minLength": 1, "default": null,                               \
         "description": "The folder that is bound to /workspace, as the engine sees it, where that is another path than work_dir: when the host itself runs in a container. null: work_dir." \

@@ -53,6 +53,7 @@
 #include "kill_tree.h"
 #include "launch.h"
 #include "memory_events.h"
+#include "remove_itself.h"
 #include "system.h"
 #include "write_file.h"
 #include <errno.h>
@@ -323,10 +324,25 @@ static void shut_down(void)
         step(deadline);
 }
 
+/* The file was started by its absolute path, and may not be ours to remove: then the host sees to it. Whether
+ * that was all. */
+static bool remove_itself(int count, char **arguments)
+{
+    if (count != 2)
+        return false;
+    bool removes = strcmp(arguments[1], RUNNER_REMOVES_ITSELF) == 0;
+    bool only_removes = strcmp(arguments[1], RUNNER_ONLY_REMOVES_ITSELF) == 0;
+    if (removes || only_removes)
+        (void)unlink(arguments[0]);
+    return only_removes;
+}
+
 int main(int count, char **words)
 {
     if (count > 1 && strcmp(words[1], COLLECT_WORD) == 0)
         return collect_main(count - 2, words + 2);
+    if (remove_itself(count, words))
+        return RUNNER_ENDED;
     guard_runner();
     tree_prepare();
     launch_open();

@@ -8,7 +8,15 @@ target_compile_definitions(docker_support PRIVATE DOCKER_PLUGIN_PATH="$<TARGET_F
 target_link_libraries(docker_support PUBLIC docker_parts PkgConfig::CMOCKA ${CMAKE_DL_LIBS})
 add_dependencies(docker_support docker)
 
-foreach(name docker docker_options docker_reach docker_versions docker_restart docker_strict)
+set(docker_tests
+    docker
+    docker_existing
+    docker_options
+    docker_reach
+    docker_restart
+    docker_strict
+    docker_versions)
+foreach(name ${docker_tests})
     add_executable(integration_${name} ${name}.c)
     target_link_libraries(integration_${name} PRIVATE docker_support)
     add_test(NAME integration.${name} COMMAND integration_${name})
@@ -22,7 +30,7 @@ foreach(program lifecycle requests manners)
 endforeach()
 
 # Some take the runner's volume away, which works only while nobody uses it.
-foreach(name docker docker_options docker_reach docker_versions docker_restart docker_strict docker_lifecycle docker_requests docker_manners)
+foreach(name ${docker_tests} docker_lifecycle docker_requests docker_manners)
     set_tests_properties(integration.${name} PROPERTIES RESOURCE_LOCK docker)
 endforeach()
 set_tests_properties(integration.cases.docker PROPERTIES RESOURCE_LOCK "docker;port_8765")

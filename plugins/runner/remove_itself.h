@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remove_itself.h: what a runner is told on its command line, where its file was brought to a place that is
+ * not its own (a container that somebody else runs) and must not stay there.
+ */
+#ifndef CODE_EXECUTOR_RUNNER_REMOVE_ITSELF_H
+#define CODE_EXECUTOR_RUNNER_REMOVE_ITSELF_H
+
+/* The one argument, or none. */
+#define RUNNER_REMOVES_ITSELF      "--remove-itself"      /* and goes on */
+#define RUNNER_ONLY_REMOVES_ITSELF "--only-remove-itself" /* and ends */
+
+#endif /* CODE_EXECUTOR_RUNNER_REMOVE_ITSELF_H */
