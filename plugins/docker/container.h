@@ -79,4 +79,9 @@ bool container_is_paused(struct container *container);
  * into WORDS. Waits for the engine to say, for a moment. */
 void container_describe_end(struct container *container, char *words, size_t size);
 
+/* What is at PATH, which has no character that a query would escape, also in a container that has not been
+ * started: its size, or -1 where there is nothing. DOING: for the engine's refusal. */
+int32_t container_look(const struct container *container, const char *path, const char *doing,
+                       int64_t *size, code_executor_error *error);
+
 #endif /* CODE_EXECUTOR_DOCKER_CONTAINER_H */

@@ -49,9 +49,15 @@ static bool put_streams(const struct body *body, bool stdin_once)
            json_put_string(body->root, "StopSignal", "SIGKILL");
 }
 
+/* The workspace is bound, or an anonymous volume, which goes with the container. */
 static bool put_mounts(const struct body *body)
 {
     json_object *mounts = json_put_array(body->host, "Mounts");
+    if (!body->facts->bind_source) {
+        json_object *volumes = json_put_object(body->root, "Volumes");
+        return mounts && volumes && json_put_object(volumes, WORKSPACE_FOLDER) &&
+               json_append(mounts, runner_volume_mount(body->facts->volume, true));
+    }
     json_object *workspace = json_object_new_object();
     if (mounts && workspace && json_put_string(workspace, "Type", "bind") &&
         json_put_string(workspace, "Source", body->facts->bind_source) &&

@@ -13,7 +13,7 @@
 
 /* What is not in the configuration. */
 struct body_facts {
-    const char *bind_source; /* the workspace as the engine sees it */
+    const char *bind_source; /* the workspace as the engine sees it; NULL: it is copied */
     const char *launch_id;   /* for the labels */
     const char *user;        /* NULL: as the image says */
     const struct runner_volume *volume;

@@ -28,6 +28,7 @@
  *     container_body.h what the engine is asked to make
  *     container_user.h profile.h  who code runs as; many options in one word
  *     runner_volume.h  the runner, where every container finds it
+ *     workspace_way.h  whether the container can see the workspace
  *     init_command.h   what runs in it first
  *     image.h image_reference.h pull_progress.h  pulling, and the names of images
  *     registry_credentials.h docker_config.h credential_helper.h  what they are pulled with
@@ -101,6 +102,9 @@ static int32_t docker_configure(const launch_context *context, json_object *conf
     int32_t status = endpoint_choose(config, &docker->endpoint, error);
     if (status == CODE_EXECUTOR_OK)
         status = take_bind_dir(docker, error);
+    if (status == CODE_EXECUTOR_OK)
+        status =
+            workspace_way_choose(config, docker->endpoint.socket_path != NULL, &docker->way, error);
     if (status != CODE_EXECUTOR_OK) {
         docker_destroy(docker);
         return status;
@@ -131,6 +135,7 @@ static void show(struct docker *docker)
     memcpy(docker->shown_server, docker->engine->server, sizeof docker->shown_server);
     memcpy(docker->shown_id, docker->container.id, sizeof docker->shown_id);
     memcpy(docker->shown_name, docker->container.name, sizeof docker->shown_name);
+    docker->shown_copied = docker->way == WORKSPACE_COPIED;
     pthread_mutex_unlock(&docker->lock);
 }
 
@@ -175,7 +180,9 @@ static int32_t docker_launch(void *state, const launch_context *context, launche
     if (status == CODE_EXECUTOR_OK) {
         result->folder = strdup("/workspace");
         result->keep_ptrace = docker->keep_ptrace;
-        result->binds_work_dir = docker->bind_dir == NULL;
+        result->binds_work_dir = docker->bind_dir == NULL && docker->way != WORKSPACE_COPIED;
+        result->copies_with = docker->way == WORKSPACE_COPIED ? RUNNER_PATH : NULL;
+        result->copies_max_bytes = (uint64_t)config_integer(docker->config, "workspace_max_bytes");
         if (!result->folder) {
             result->transport->operations->close(result->transport);
             status = error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
@@ -278,6 +285,8 @@ static bool describe_engine(struct docker *docker, bool started, json_object *de
     if (whole && docker->shown_version[0])
         whole = json_put_string(engine, "api_version", docker->shown_version) &&
                 json_put_string(engine, "server", docker->shown_server);
+    if (whole && started)
+        whole = json_put_string(description, "workspace", docker->shown_copied ? "copy" : "bind");
     json_object *container = whole && started ? json_put_object(description, "container") : NULL;
     if (container)
         whole = json_put_string(container, "id", docker->shown_id) &&

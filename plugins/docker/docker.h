@@ -11,6 +11,7 @@
 #include "endpoint.h"
 #include "labels.h"
 #include "runner_volume.h"
+#include "workspace_way.h"
 #include <pthread.h>
 
 struct docker {
@@ -18,6 +19,7 @@ struct docker {
     json_object *config;
     struct endpoint endpoint;
     char *bind_dir; /* absolute; NULL: the workspace */
+    enum workspace_way way;
     bool auto_remove;
     bool stop_container;
     bool relaunches; /* to restart */
@@ -26,6 +28,7 @@ struct docker {
     struct runner_volume volume;
     bool volume_known;
     bool runner_seen; /* in the volume, whole */
+    bool way_seen;    /* the container sees the workspace */
     struct container_user user;
 
     /* While it is up. */
@@ -49,6 +52,7 @@ struct docker {
     char shown_server[128];
     char shown_id[CONTAINER_ID_SIZE];
     char shown_name[256];
+    bool shown_copied; /* the workspace */
 };
 
 /*

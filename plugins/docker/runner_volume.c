@@ -50,39 +50,12 @@ json_object *runner_volume_mount(const struct runner_volume *volume, bool read_o
     return mount;
 }
 
-/* The header holds JSON in base64; -1 where it does not make sense. */
-static int64_t size_in_header(const char *value)
-{
-    char text[1024];
-    size_t length = strlen(value);
-    if (length == 0 || length % 4 != 0 || length / 4 * 3 >= sizeof text)
-        return -1;
-    int decoded = EVP_DecodeBlock((unsigned char *)text, (const unsigned char *)value, (int)length);
-    if (decoded < 0)
-        return -1;
-    text[decoded] = '\0';
-    json_object CLEANUP_JSON *stat = json_tokener_parse(text);
-    return json_member(stat, "size") ? json_integer(stat, "size") : -1;
-}
-
 int32_t runner_volume_check(const struct runner_volume *volume, struct container *container,
                             bool *whole, code_executor_error *error)
 {
-    char path[160], value[1024] = "";
-    struct answer CLEANUP_ANSWER answer = {0};
-    http_transfer *transfer = NULL;
-    snprintf(path, sizeof path, "/containers/%s/archive?path=" RUNNER_PATH, container->id);
-    http_request request = {.method = "HEAD", .path = path};
-    int32_t status = engine_begin(container->engine, request, &transfer, error);
-    if (status == CODE_EXECUTOR_OK)
-        status =
-            engine_finish(container->engine, transfer, container->engine->limit_ms, &answer, error);
-    if (status == CODE_EXECUTOR_OK && answer.status != 200 && answer.status != 404)
-        status = engine_refusal(container->engine, &answer, "look for the runner", error);
-    *whole = status == CODE_EXECUTOR_OK && answer.status == 200 &&
-             http_header(transfer, "X-Docker-Container-Path-Stat", value, sizeof value) &&
-             size_in_header(value) == (int64_t)volume->size;
-    http_end(transfer);
+    int64_t size;
+    int32_t status = container_look(container, RUNNER_PATH, "look for the runner", &size, error);
+    *whole = status == CODE_EXECUTOR_OK && size == (int64_t)volume->size;
     return status;
 }
 

@@ -32,6 +32,14 @@
         "type": ["string", "null"], "minLength": 1, "default": null,                               \
         "description": "The folder that is bound to /workspace, as the engine sees it, where that is another path than work_dir: when the host itself runs in a container. null: work_dir." \
     },                                                                                             \
+    "workspace": {                                                                                 \
+        "type": "string", "enum": ["auto", "bind", "copy"], "default": "auto",                     \
+        "description": "How the container comes to see the workspace. bind: as a folder of the engine's machine. copy: files that changed are copied there before an execution, and back behind it. auto: bind where the engine sees the folder, else copy." \
+    },                                                                                             \
+    "workspace_max_bytes": {                                                                       \
+        "type": "integer", "minimum": 1, "default": 1073741824,                                    \
+        "description": "How much is copied at once at most, in either direction, where the workspace is copied." \
+    },                                                                                             \
     "auto_remove": {                                                                               \
         "type": "boolean", "default": true,                                                        \
         "description": "Whether the container is removed when it has stopped. false: it stays, stopped, and the next start of the instance starts it again with the files in it." \

@@ -30,7 +30,7 @@ struct start {
     const char *image;
     const char *platform;
     char name[256];
-    json_object *body;
+    json_object *body; /* of the create request, for docker->way */
     http_transfer *sweep;
     bool pulled;
     bool swept;
@@ -68,7 +68,9 @@ static int32_t make_body(struct start *start, code_executor_error *error)
 {
     struct docker *docker = start->docker;
     struct body_facts facts = {
-        .bind_source = docker->bind_dir ? docker->bind_dir : start->context->work_dir,
+        .bind_source = docker->way == WORKSPACE_COPIED ? NULL
+                       : docker->bind_dir              ? docker->bind_dir
+                                                       : start->context->work_dir,
         .launch_id = docker->launch_id,
         .volume = &docker->volume,
     };
@@ -202,16 +204,87 @@ static bool runner_was_missing(const char *words)
             strstr(words, "text file busy"));
 }
 
+static int32_t copy_instead(struct start *start, transport **opened, code_executor_error *error)
+{
+    launch_log(start->context, CODE_EXECUTOR_LOG_INFO,
+               "the engine does not see %s: the workspace is copied there and back",
+               start->context->work_dir);
+    if (start->docker->container.id[0])
+        drop(start->docker, opened);
+    json_object_put(start->body);
+    start->body = NULL;
+    start->docker->way = WORKSPACE_COPIED;
+    return make_body(start, error);
+}
+
+/* A bind_dir is taken at its word all the same: somebody may see to it that the files get there. */
+static int32_t not_seen(struct start *start, code_executor_error *error)
+{
+    struct docker *docker = start->docker;
+    if (!docker->bind_dir)
+        return error_set(error, CODE_EXECUTOR_UNAVAILABLE,
+                         "the engine does not see %s, so it cannot bind it: set workspace to "
+                         "\"copy\" or \"auto\", or bind_dir to the path that the folder has on its "
+                         "machine",
+                         start->context->work_dir);
+    launch_log(start->context, CODE_EXECUTOR_LOG_WARNING,
+               "bind_dir %s is not the workspace %s as the engine sees it: a file that was made in "
+               "the one is not in the other, so blocks will not be found. Give the path that the "
+               "folder has on the engine's machine, or leave bind_dir out, and files are copied",
+               docker->bind_dir, start->context->work_dir);
+    return CODE_EXECUTOR_OK;
+}
+
+/* Whether the container, which has just been made, sees the workspace; looked at once in an instance's life.
+ * *AGAIN: it does not, and another one must be made. */
+static int32_t show_workspace(struct start *start, transport **opened, bool *again,
+                              code_executor_error *error)
+{
+    struct docker *docker = start->docker;
+    bool sees = true;
+    *again = false;
+    if (docker->way == WORKSPACE_COPIED || docker->way_seen)
+        return CODE_EXECUTOR_OK;
+    int32_t status = workspace_way_probe(&docker->container, start->context->work_dir,
+                                         docker->launch_id, &sees, error);
+    docker->way_seen = status == CODE_EXECUTOR_OK && (sees || docker->bind_dir);
+    if (status != CODE_EXECUTOR_OK || sees)
+        return status;
+    *again = docker->way == WORKSPACE_UNKNOWN;
+    return *again ? copy_instead(start, opened, error) : not_seen(start, error);
+}
+
+/* A container that sees the workspace. */
+static int32_t create_with_workspace(struct start *start, transport **opened,
+                                     code_executor_error *error)
+{
+    bool again = false;
+    code_executor_error refusal = CODE_EXECUTOR_ERROR_INIT;
+    int32_t status = create(start, &refusal);
+    if (status != CODE_EXECUTOR_OK && start->docker->way == WORKSPACE_UNKNOWN &&
+        workspace_way_missing(refusal.message)) {
+        status = copy_instead(start, opened, error);
+        if (status == CODE_EXECUTOR_OK)
+            status = create(start, &refusal);
+    }
+    if (status != CODE_EXECUTOR_OK)
+        return error_set(error, status, "%s", refusal.message);
+    status = show_workspace(start, opened, &again, error);
+    return status == CODE_EXECUTOR_OK && again ? create(start, error) : status;
+}
+
 static int32_t run_new(struct start *start, transport **opened, code_executor_error *error)
 {
     struct docker *docker = start->docker;
     for (int attempt = 1;; attempt++) {
         char words[ENGINE_WORDS_SIZE] = "";
-        int32_t status = create(start, error);
+        int32_t status = create_with_workspace(start, opened, error);
         if (status == CODE_EXECUTOR_OK)
             status = provide_runner(start, error);
         if (status == CODE_EXECUTOR_OK)
             status = run(docker, opened, words, error);
+        if (status == CODE_EXECUTOR_OK && docker->way == WORKSPACE_COPIED)
+            status = workspace_way_open(&docker->container, error);
         if (status == CODE_EXECUTOR_OK || attempt == ATTEMPTS || !runner_was_missing(words))
             return status;
         drop(docker, opened);

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #define COLLECT_WORD        "collect"
+#define SHARE_WORD          "share"
 #define COLLECT_MAGIC       0x31465243u /* "CRF1" as bytes */
 #define COLLECT_HEAD_SIZE   12u
 #define COLLECT_RECORD_SIZE 20u
@@ -43,5 +44,8 @@ enum collect_kind {
 
 /* The subcommand: COUNT words behind COLLECT_WORD. Returns an exit status. */
 int collect_main(int count, char **words);
+
+/* "runner share", by root: lets every user write to the current folder, for the files that are to come. */
+int share_main(void);
 
 #endif /* CODE_EXECUTOR_RUNNER_COLLECT_H */

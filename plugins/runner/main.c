@@ -341,6 +341,8 @@ int main(int count, char **words)
 {
     if (count > 1 && strcmp(words[1], COLLECT_WORD) == 0)
         return collect_main(count - 2, words + 2);
+    if (count > 1 && strcmp(words[1], SHARE_WORD) == 0)
+        return share_main();
     if (remove_itself(count, words))
         return RUNNER_ENDED;
     guard_runner();

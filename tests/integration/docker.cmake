@@ -15,7 +15,8 @@ set(docker_tests
     docker_reach
     docker_restart
     docker_strict
-    docker_versions)
+    docker_versions
+    docker_workspace)
 foreach(name ${docker_tests})
     add_executable(integration_${name} ${name}.c)
     target_link_libraries(integration_${name} PRIVATE docker_support)
@@ -25,6 +26,9 @@ endforeach()
 target_compile_definitions(integration_docker_reach PRIVATE
     PORT_RELAY="${CMAKE_CURRENT_SOURCE_DIR}/port_relay.py"
     MAKE_CERTIFICATES="${CMAKE_CURRENT_SOURCE_DIR}/make_certificates")
+add_test(NAME integration.docker_in_docker
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docker_in_docker.sh ${PROJECT_BINARY_DIR})
+set_tests_properties(integration.docker_in_docker PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK docker)
 foreach(program lifecycle requests manners)
     code_executor_abi_test(integration ${program} docker)
 endforeach()
