@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps README.md true: what it quotes is compared with what it quotes.
+"""Keeps README.md and the pages of docs/ true: what they quote is compared with what they quote.
 
     readme.py HOST_DEMO SOURCE_FOLDER [--write]
 
-README.md has marks, each followed by one block or table, which must be what the mark says:
+The pages have marks, each followed by one block or table, which must be what the mark says:
 
     <!-- quote FILE -->              the file, whole, in a fenced block
     <!-- output ARGUMENT... -->      what `host_demo ARGUMENT...` prints, run in the source folder, in a fenced
                                      block; times and temporary folders may differ
-    <!-- configuration PLUGIN -->    a table of the keys in the plugin's own schema, without those that are the same
-                                     in all plugins so marked
+    <!-- configuration PLUGIN [KEY...] -->
+                                     a table of these keys, or all, in the plugin's own schema, without those that are
+                                     the same in all plugins so marked; every key of a plugin is in some table
     <!-- configuration common -->    a table of those
 
 --write puts it there instead.
 """
 
+import functools
+import glob
 import json
 import os
 import re
@@ -85,20 +88,41 @@ def rows(schema, prefix=""):
             yield from rows(value["items"], f"{name}[].")
 
 
+@functools.cache
 def plugin_rows(plugin):
     info = json.loads(host_demo(["info", plugin, "--json"]))
     return list(rows(info["config_schema"]))
 
 
-def configuration(name):
-    by_plugin = {plugin: plugin_rows(plugin) for plugin in plugins}
-    common = [row for row in by_plugin[plugins[0]] if all(row in by_plugin[plugin] for plugin in plugins)]
+def common_rows():
+    by_plugin = [plugin_rows(plugin) for plugin in plugins]
+    return [row for row in by_plugin[0] if all(row in others for others in by_plugin)]
+
+
+def own_rows(plugin):
+    common = common_rows()
+    return [row for row in plugin_rows(plugin) if row not in common]
+
+
+def top_key(row):
+    return row[0].split(".")[0].split("[")[0]
+
+
+def configuration(what):
+    name, *keys = what.split()
+    chosen = common_rows() if name == "common" else own_rows(name)
+    documented.update((name, top_key(row)) for row in chosen if not keys or top_key(row) in keys)
     lines = ["| key | type | default | what it is |", "| --- | --- | --- | --- |"]
-    for row in common if name == "common" else by_plugin[name]:
-        if name == "common" or row not in common:
+    for row in chosen:
+        if not keys or top_key(row) in keys:
             key, kind, default, description = (cell.replace("|", "\\|") for cell in row)
             lines.append(f"| `{key}` | {kind} | {default} | {description} |")
     return "\n".join(lines) + "\n"
+
+
+def undocumented():
+    return [f"configuration {plugin}: {key} is in no table" for plugin in plugins
+            for key in dict.fromkeys(map(top_key, own_rows(plugin))) if (plugin, key) not in documented]
 
 
 MAKERS = {"quote": quote, "output": output, "configuration": configuration}
@@ -111,13 +135,7 @@ def without_chance(text):
     return re.sub(r"[ \t]+", " ", text)
 
 
-def main():
-    path = os.path.join(source, "README.md")
-    with open(path, encoding="utf-8") as file:
-        readme = file.read()
-    plugins.extend(re.findall(r"^<!-- configuration (?!common)(.+) -->$", readme, re.MULTILINE))
-    stale = []
-
+def renew_page(path, text, stale):
     def renew(match):
         kind, what, body = match["kind"], match["what"], match["body"]
         new = MAKERS[kind](what)
@@ -128,21 +146,36 @@ def main():
         if same:
             return match[0]
         stale.append(f"{kind} {what}")
-        print(f"README.md is not what it quotes: {kind} {what}\n--- it should be:\n{new}")
+        print(f"{path} is not what it quotes: {kind} {what}\n--- it should be:\n{new}")
         return f"<!-- {kind} {what} -->\n{new}"
 
-    marks = len(MARK.findall(readme))
-    renewed = MARK.sub(renew, readme)
+    return MARK.sub(renew, text)
+
+
+def main():
+    pages = {}
+    for path in ["README.md", *sorted(glob.glob("docs/*.md", root_dir=source))]:
+        with open(os.path.join(source, path), encoding="utf-8") as file:
+            pages[path] = file.read()
+    marked = re.findall(r"^<!-- configuration (?!common)(\S+).* -->$", "\n".join(pages.values()), re.MULTILINE)
+    plugins.extend(dict.fromkeys(marked))
+    stale = []
+    renewed = {path: renew_page(path, text, stale) for path, text in pages.items()}
+    missing = undocumented()
+    for line in missing:
+        print(line)
     if "--write" in sys.argv:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(renewed)
-        return 0
+        for path, text in renewed.items():
+            with open(os.path.join(source, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        return 1 if missing else 0
+    marks = sum(len(MARK.findall(text)) for text in pages.values())
     print(f"{marks} marks, {len(stale)} of them stale")
     if stale:
         print("tests/integration/readme.py HOST_DEMO . --write puts them right")
-    return 1 if stale or marks == 0 else 0
+    return 1 if stale or missing or marks == 0 else 0
 
 
-plugins = []
+plugins, documented = [], set()
 program, source = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 sys.exit(main())
