@@ -10,6 +10,9 @@ function(code_executor_add_plugin name)
     target_link_libraries(${name} PRIVATE code_executor_options commandline ${plugin_LIBRARIES})
     target_link_options(${name} PRIVATE
         -Wl,--version-script=${PROJECT_SOURCE_DIR}/plugins/plugin.map -Wl,--gc-sections)
+    if(NOT CODE_EXECUTOR_SANITIZE) # whose run time is found in the program
+        target_link_options(${name} PRIVATE -Wl,-z,defs)
+    endif()
     set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/plugins/plugin.map)
     add_dependencies(${name} runner)
     install(TARGETS ${name} LIBRARY DESTINATION ${CODE_EXECUTOR_PLUGIN_INSTALL_DIR})
