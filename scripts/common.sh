@@ -80,7 +80,7 @@ engine_packages=(docker.io iptables iproute2 debootstrap util-linux)
 run_packages=(python3 bubblewrap)
 # What runs the languages of tests/cases/execute/languages.json: the large ones only where no test may be
 # skipped, as they take more than two gigabytes.
-test_packages=(procps openssl zsh ruby perl php-cli lua5.4 gawk sqlite3)
+test_packages=(procps docker-registry busybox-static openssl zsh ruby perl php-cli lua5.4 gawk sqlite3)
 have node || test_packages+=(nodejs)
 if [ -n "${CODE_EXECUTOR_REQUIRE_ALL:-}" ]; then
     test_packages+=(golang-go rustc default-jdk-headless r-base-core elixir mono-csharp-shell ts-node ghc kotlin scala)

@@ -59,7 +59,7 @@ static char *auth_header(json_object *auth)
 #define TO_BRING_IT                                                                                \
     "where the registry cannot be reached, bring the image there with docker load or docker "      \
     "build, or name another one in image"
-#define TO_TRY_AGAIN "the connection to the registry broke off: try again, the engine goes on"
+#define TO_TRY_AGAIN "the connection to the registry broke off: try again"
 
 static const struct {
     const char *fragment;
@@ -76,7 +76,7 @@ static const struct {
     {"manifest unknown", CODE_EXECUTOR_NOT_FOUND, "the registry has no such tag"},
     {"not found", CODE_EXECUTOR_NOT_FOUND, "the registry has no such image or tag"},
     {"no space left", CODE_EXECUTOR_UNAVAILABLE, "the engine's disk is full"},
-    {"unexpected EOF", CODE_EXECUTOR_UNAVAILABLE, TO_TRY_AGAIN},
+    {"EOF", CODE_EXECUTOR_UNAVAILABLE, TO_TRY_AGAIN},
     {"connection reset", CODE_EXECUTOR_UNAVAILABLE, TO_TRY_AGAIN},
 };
 

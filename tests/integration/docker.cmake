@@ -2,7 +2,7 @@
 #
 # The docker executor through its table, on a real engine: that of DOCKER_HOST, or the default one. Tests of
 # faults use the same support.
-add_library(docker_support STATIC docker_support.c docker_relay.c)
+add_library(docker_support STATIC docker_support.c docker_images.c docker_relay.c)
 target_include_directories(docker_support PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_definitions(docker_support PRIVATE DOCKER_PLUGIN_PATH="$<TARGET_FILE:docker>")
 target_link_libraries(docker_support PUBLIC docker_parts PkgConfig::CMOCKA ${CMAKE_DL_LIBS})
@@ -12,6 +12,7 @@ set(docker_tests
     docker
     docker_existing
     docker_options
+    docker_pull
     docker_reach
     docker_restart
     docker_strict
@@ -26,6 +27,9 @@ endforeach()
 target_compile_definitions(integration_docker_reach PRIVATE
     PORT_RELAY="${CMAKE_CURRENT_SOURCE_DIR}/port_relay.py"
     MAKE_CERTIFICATES="${CMAKE_CURRENT_SOURCE_DIR}/make_certificates")
+target_compile_definitions(integration_docker_pull PRIVATE
+    TEST_ENGINE="${CMAKE_SOURCE_DIR}/scripts/test-engine"
+    TEST_REGISTRY="${CMAKE_CURRENT_SOURCE_DIR}/test_registry.py")
 add_test(NAME integration.docker_in_docker
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docker_in_docker.sh ${PROJECT_BINARY_DIR})
 set_tests_properties(integration.docker_in_docker PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK docker)

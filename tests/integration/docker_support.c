@@ -29,7 +29,7 @@ static struct endpoint endpoint;
 
 /* ---- the group --------------------------------------------------------------------------------- */
 
-static int skip_all(const char *reason)
+int docker_test_skip(const char *reason)
 {
     const char *require = getenv("CODE_EXECUTOR_REQUIRE_ALL");
     fprintf(stderr, "skipped: %s\n", reason);
@@ -57,24 +57,30 @@ static int remove_one(const char *path, const struct stat *status, int type, str
     return remove(path);
 }
 
-int docker_test_main(const char *name, const struct CMUnitTest *tests, size_t count)
+int docker_test_group(const char *name, const struct CMUnitTest *tests, size_t count,
+                      int (*set_up)(void **), int (*tear_down)(void **))
 {
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     if (!load())
         return 1;
     if (endpoint_choose(NULL, &endpoint, &error) != CODE_EXECUTOR_OK ||
         engine_open(&endpoint, -1, &engine, &error) != CODE_EXECUTOR_OK)
-        return skip_all(error.message);
+        return docker_test_skip(error.message);
     if (ask("GET", "/images/python:3-slim/json", NULL, NULL) != 200)
-        return skip_all("the engine has no image python:3-slim");
+        return docker_test_skip("the engine has no image python:3-slim");
     snprintf(workspace, sizeof workspace, "/tmp/code_executor-docker-XXXXXX");
     if (!mkdtemp(workspace))
         return 1;
-    int failures = _cmocka_run_group_tests(name, tests, count, NULL, NULL);
+    int failures = _cmocka_run_group_tests(name, tests, count, set_up, tear_down);
     nftw(workspace, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
     engine_close(engine);
     endpoint_clear(&endpoint);
     return failures;
+}
+
+int docker_test_main(const char *name, const struct CMUnitTest *tests, size_t count)
+{
+    return docker_test_group(name, tests, count, NULL, NULL);
 }
 
 /* ---- instances --------------------------------------------------------------------------------- */

@@ -24,6 +24,13 @@ extern char workspace[256];
 struct CMUnitTest;
 int docker_test_main(const char *name, const struct CMUnitTest *tests, size_t count);
 
+/* The same, with what comes before the first test and behind the last. */
+int docker_test_group(const char *name, const struct CMUnitTest *tests, size_t count,
+                      int (*set_up)(void **), int (*tear_down)(void **));
+
+/* What main returns in place of them where something is missing: a reason why they are skipped. */
+int docker_test_skip(const char *reason);
+
 /* An instance configured by the members of a JSON object, in single quotes; work_dir and a label are
  * added. Fails the test when create does. */
 code_executor_instance *make_instance(const char *members_format, ...)
