@@ -8,6 +8,7 @@
 #include "filter.h"
 #include "interrupt.h"
 #include "options.h"
+#include "rate.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <langinfo.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { STREAMS = 3 };
@@ -34,6 +36,7 @@ static bool quiet;
 static bool one_place; /* stdout and stderr are the same terminal, pipe or file */
 static bool has_utf8;
 static bool progress_shown;
+static struct rate progress_rate;
 
 /* ------------------------------------------------------------------------------------------------
  * What the streams are
@@ -295,6 +298,7 @@ void say_progress(const char *what, uint64_t done, uint64_t total)
     if (quiet || !streams[STDERR_FILENO].is_terminal)
         return;
     if (total > 0 && done >= total) {
+        progress_rate = (struct rate){0};
         erase_progress();
         return;
     }
@@ -309,6 +313,11 @@ void say_progress(const char *what, uint64_t done, uint64_t total)
     } else if (whole && done > 0) {
         whole = bytes_format(&line, "  %.1f MB", (double)done / megabytes);
     }
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double rate = rate_note(&progress_rate, done, (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+    if (whole && rate > 0)
+        whole = bytes_format(&line, "  %.1f MB/s", rate / megabytes);
     /* One line: what does not fit would scroll. */
     size_t room = terminal_columns() - 1;
     if (!whole || line.length > room)

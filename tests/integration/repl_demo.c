@@ -299,6 +299,17 @@ static void progress_is_one_line_that_goes_away(void **state)
     quit(talk);
 }
 
+static void progress_that_takes_a_while_tells_its_rate(void **state)
+{
+    (void)state;
+    struct talk *talk = begin();
+    run_block(talk, "progress 5000000 20000000\nsleep 1000\nprogress 10000000 20000000\n"
+                    "progress 20000000 20000000\nprint done");
+    expect(talk, "something   50 %  10.0 of 20.0 MB  ");
+    expect(talk, " MB/s\r\033[Kdone\r\n");
+    quit(talk);
+}
+
 static void an_interrupt_cancels_the_block_and_not_the_host(void **state)
 {
     (void)state;
@@ -526,6 +537,7 @@ int main(void)
         cmocka_unit_test(what_hides_is_made_visible),
         cmocka_unit_test(output_cannot_command_the_terminal),
         cmocka_unit_test(progress_is_one_line_that_goes_away),
+        cmocka_unit_test(progress_that_takes_a_while_tells_its_rate),
         cmocka_unit_test(an_interrupt_cancels_the_block_and_not_the_host),
         cmocka_unit_test(a_second_interrupt_ends_the_host),
         cmocka_unit_test(an_interrupt_at_the_prompt_drops_the_line),
