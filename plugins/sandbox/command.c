@@ -153,6 +153,14 @@ static void add_namespaces(command_line *built, const sandbox_options *options)
     command_add(built, "--new-session", "--cap-drop", "ALL", NULL);
 }
 
+static void add_identity(command_line *built, const command_parts *parts)
+{
+    command_add_number(built, "--workspace", parts->found->work_dir_device);
+    char inode[32];
+    snprintf(inode, sizeof inode, "%" PRIu64, parts->found->work_dir_inode);
+    command_add(built, inode, NULL);
+}
+
 static void add_limit(command_line *built, int resource, uint64_t value)
 {
     char what[32];
@@ -183,6 +191,9 @@ static void add_limits(command_line *built, const sandbox_options *options,
         add_limit(built, RLIMIT_NPROC, options->pids);
     if (parts->means[LIMIT_PROCESSORS] == MEANS_PROCESSORS)
         command_add_number(built, "--processors", processors_rounded_up(options));
+    /* Attack: a host that may, as one for audio, lets the code run before everything else on the machine. */
+    add_limit(built, RLIMIT_RTPRIO, 0);
+    add_limit(built, RLIMIT_NICE, 0);
     /* 1 is the kernel's word for "no core", to a file or to a program; 0 still starts the program. */
     add_limit(built, RLIMIT_CORE, 1);
 }
@@ -200,13 +211,14 @@ int32_t command_build(const sandbox_options *options, const command_parts *parts
                       command_line *built, code_executor_error *error)
 {
     memset(built, 0, sizeof *built);
-    command_add(built, parts->bubblewrap, NULL);
+    command_add(built, parts->found->bubblewrap, NULL);
     add_namespaces(built, options);
     add_info(built, parts);
     mounts_add(built, options, parts);
     command_add(built, "--chdir", SANDBOX_WORKSPACE, NULL);
     command_add(built, "--", SANDBOX_PROGRAMS "/enter", NULL);
     command_add_descriptor(built, "--ready", parts->ready);
+    add_identity(built, parts);
     add_limits(built, options, parts);
     add_writable(built, options);
     if (parts->filter >= 0)

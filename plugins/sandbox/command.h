@@ -12,6 +12,7 @@
 
 #include "helper_process.h"
 #include "options.h"
+#include "prerequisites.h"
 #include "resource_limits.h"
 
 typedef struct command_line {
@@ -25,10 +26,9 @@ typedef struct command_line {
 
 /* What is known only when a sandbox is started. */
 typedef struct command_parts {
-    const char *bubblewrap;
+    const prerequisites *found;
     const char *work_dir;
     const char *runner;
-    const char *enter; /* the sandbox_enter program */
     const enum limit_means *means;
     const cgroup *group;
     int filter;  /* where sandbox_enter reads the seccomp filter from; -1: there is none */

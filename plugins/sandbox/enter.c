@@ -17,6 +17,7 @@
  * Its arguments come from command.c alone:
  *
  *     --ready FD                  where to report
+ *     --workspace DEVICE INODE    what the folder of the moment must be
  *     --limit RESOURCE VALUE      setrlimit, soft and hard
  *     --processors COUNT          run on the first COUNT of the processors that are allowed
  *     --writable PATH             Landlock: all may be done beneath it; several times
@@ -117,6 +118,27 @@ static void take_ready(char **arguments)
     ready = (int)number(arguments[0]);
 }
 
+static unsigned long long unsigned_number(const char *text)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0')
+        fail("sandbox_enter: %s is no number", text);
+    return value;
+}
+
+/* Attack: see look_at_workspace in prerequisites.c. */
+static void check_workspace(char **arguments)
+{
+    struct stat status;
+    if (stat(".", &status) != 0)
+        fail("cannot look at the workspace: %s", strerror(errno));
+    if (status.st_dev != unsigned_number(arguments[0]) ||
+        status.st_ino != unsigned_number(arguments[1]))
+        fail("something else was put in the place of the workspace while the sandbox started");
+}
+
 /* glibc declares the resource as an enumeration, others as an int. */
 #ifdef __GLIBC__
 typedef enum __rlimit_resource resource;
@@ -171,11 +193,9 @@ static const struct {
     int argument_count;
     void (*act)(char **arguments);
 } options[] = {
-    {"--ready", 1, take_ready},
-    {"--limit", 2, set_limit},
-    {"--processors", 1, choose_processors},
-    {"--writable", 1, add_writable},
-    {"--filter", 1, take_filter},
+    {"--ready", 1, take_ready},      {"--workspace", 2, check_workspace},
+    {"--limit", 2, set_limit},       {"--processors", 1, choose_processors},
+    {"--writable", 1, add_writable}, {"--filter", 1, take_filter},
 };
 
 /* Acts on the options; returns the program's arguments. */
@@ -277,6 +297,16 @@ static void load_filter(void)
         fail("cannot load the seccomp filter: %s", strerror(errno));
 }
 
+/*
+ * Attack: the key ring of the host's session, of which its children have a share, holds keys of file systems and
+ * tickets. A new one has none. What the kernel answers does not matter: seccomp refuses keys altogether, and
+ * this stands behind it.
+ */
+static void leave_key_ring(void)
+{
+    (void)syscall(SYS_keyctl, 1 /* join a session's key ring */, NULL, 0, 0, 0);
+}
+
 /* Attack: a folder of the host, left open by whoever started us, is a way out of every mount namespace. */
 static void close_from(unsigned first)
 {
@@ -296,6 +326,7 @@ int main(int count, char **arguments)
     /* bubblewrap has set it already, or Landlock could not be taken on without it. */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         fail("cannot give up new privileges: %s", strerror(errno));
+    leave_key_ring();
     int landlock = put_up_landlock();
     if (access(program[0], X_OK) != 0)
         fail("cannot run %s: %s", program[0], strerror(errno));

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ struct refusal {
 #define HAS(argument, flag)   { argument, SCMP_CMP_MASKED_EQ, flag, flag }
 #define IS(argument, value)   { argument, SCMP_CMP_MASKED_EQ, 0xffffffffu, (uint32_t)(value) }
 #define IS_SET(argument)      { argument, SCMP_CMP_NE, 0, 0 }
+#define KIND(argument, value) { argument, SCMP_CMP_MASKED_EQ, SOCKET_KIND, value }
 #define AT_LEAST(argument, value) { argument, SCMP_CMP_GE, value, 0 }
 
 #if defined(__s390__) || defined(__CRIS__)
@@ -55,6 +57,10 @@ struct refusal {
 #ifndef TIOCLINUX
 #define TIOCLINUX 0x541C
 #endif
+#ifndef IPPROTO_L2TP
+#define IPPROTO_L2TP 115
+#endif
+#define SOCKET_KIND 0xf /* the rest of a socket's type is flags */
 #define OPEN_TEMPORARY (O_TMPFILE & ~O_DIRECTORY)
 
 /*
@@ -157,14 +163,29 @@ static const struct refusal set_id_files[] = {
 /*
  * Families of sockets beyond UNIX, IPv4, IPv6 and routing information. Each is a piece of the kernel
  * that is loaded on demand, and some know no network namespace: a vsock socket reaches the hypervisor
- * and its services from a sandbox without a network.
+ * and its services from a sandbox without a network. A pair of sockets is made of the same families.
  */
-#define NO_FAMILY(family) WHEN("socket", EAFNOSUPPORT, IS(0, family))
+#define NO_FAMILY(family)                                                                          \
+    WHEN("socket", EAFNOSUPPORT, IS(0, family)), WHEN("socketpair", EAFNOSUPPORT, IS(0, family))
 static const struct refusal socket_families[] = {
     NO_FAMILY(3), NO_FAMILY(4), NO_FAMILY(5), NO_FAMILY(6), NO_FAMILY(7), NO_FAMILY(8),
     NO_FAMILY(9), NO_FAMILY(11), NO_FAMILY(12), NO_FAMILY(13), NO_FAMILY(14), NO_FAMILY(15),
     WHEN("socket", EAFNOSUPPORT, AT_LEAST(0, AF_NETLINK + 1)),
+    WHEN("socketpair", EAFNOSUPPORT, AT_LEAST(0, AF_NETLINK)),
     WHEN_BOTH("socket", EPROTONOSUPPORT, IS(0, AF_NETLINK), IS_SET(2)),
+};
+
+/*
+ * Of IPv4 and IPv6 only what everybody uses: TCP, UDP, echo, TCP over several paths. The others are loaded
+ * on demand in the same way, and faults were found in most: DCCP, L2TP, SCTP, UDP-Lite.
+ */
+#define NO_PROTOCOL(protocol)                                                                      \
+    WHEN_BOTH("socket", EPROTONOSUPPORT, IS(0, AF_INET), IS(2, protocol)),                         \
+    WHEN_BOTH("socket", EPROTONOSUPPORT, IS(0, AF_INET6), IS(2, protocol))
+static const struct refusal protocols[] = {
+    NO_PROTOCOL(IPPROTO_DCCP), NO_PROTOCOL(IPPROTO_L2TP), NO_PROTOCOL(IPPROTO_SCTP),
+    NO_PROTOCOL(IPPROTO_UDPLITE),
+    WHEN("socket", ESOCKTNOSUPPORT, KIND(1, SOCK_DCCP)),
 };
 
 /*
@@ -197,7 +218,7 @@ static const struct {
 } groups[] = {
     GROUP(mounts), GROUP(namespaces), GROUP(others), GROUP(keys), GROUP(kernel_programs),
     GROUP(machine), GROUP(handles), GROUP(terminals), GROUP(set_id_files), GROUP(socket_families),
-    GROUP(crashes), GROUP(obsolete),
+    GROUP(protocols), GROUP(crashes), GROUP(obsolete),
 };
 /* clang-format on */
 

@@ -74,10 +74,8 @@ static const char *const network_settings[] = {
 /* Files of /proc that root may read without a capability, and that tell of all of the machine's memory.
  * Others may not read them, and need no cover. */
 static const char *const kernel_files[] = {
-    "/proc/kpagecount",
-    "/proc/kpageflags",
-    "/proc/kpagecgroup",
-    "/proc/timer_list",
+    "/proc/kpagecount", "/proc/kpageflags",  "/proc/kpagecgroup",
+    "/proc/slabinfo",   "/proc/vmallocinfo", "/proc/timer_list",
 };
 
 static const char passwd[] = "root:x:0:0:root:/root:/bin/sh\n"
@@ -256,7 +254,7 @@ void mounts_add(command_line *built, const sandbox_options *options, const comma
         command_add(built, bind->writable ? "--bind" : "--ro-bind", bind->source, bind->destination,
                     NULL);
     }
-    copy_program(built, parts->enter, SANDBOX_PROGRAMS "/enter");
+    copy_program(built, parts->found->enter, SANDBOX_PROGRAMS "/enter");
     copy_program(built, parts->runner, SANDBOX_PROGRAMS "/runner");
     /* Attack: filling the machine's memory through a folder in memory that has no size. */
     command_add(built, "--remount-ro", "/dev", "--remount-ro", "/", NULL);

@@ -9,6 +9,7 @@
  *                                           seccomp
  *
  *     options.c         the configuration
+ *     prerequisites.c   programs and folders of the host that a start needs
  *     mounts.c          what is seen of the file system
  *     command.c         the command line of bubblewrap, namespaces
  *     filter.c          which system calls are refused
@@ -32,6 +33,7 @@
 #include "fork_guard.h"
 #include "helper_process.h"
 #include "options.h"
+#include "prerequisites.h"
 #include "resource_limits.h"
 #include "socket_transport.h"
 
@@ -127,58 +129,6 @@ static void tear_down(sandbox *self, const launch_context *context, int patience
  * The start
  * --------------------------------------------------------------------------------------------- */
 
-static bool is_program(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
-}
-
-/* The path of bwrap. Parts of PATH that are not absolute are passed over: they would mean whatever lies
- * in the folder of the moment, such as a workspace. */
-static int32_t find_bubblewrap(const sandbox *self, char path[PATH_MAX], code_executor_error *error)
-{
-    if (self->options.bubblewrap) {
-        snprintf(path, PATH_MAX, "%s", self->options.bubblewrap);
-        return is_program(path) ? CODE_EXECUTOR_OK : diagnose_missing(path, error);
-    }
-    const char *folders = getenv("PATH");
-    if (!folders || !*folders)
-        folders = "/usr/local/bin:/usr/bin:/bin";
-    for (const char *at = folders; *at;) {
-        int length = (int)strcspn(at, ":");
-        if (*at == '/' && snprintf(path, PATH_MAX, "%.*s/bwrap", length, at) < PATH_MAX &&
-            is_program(path))
-            return CODE_EXECUTOR_OK;
-        at += length;
-        at += *at == ':';
-    }
-    return diagnose_missing(folders, error);
-}
-
-/* The program beside the runner. */
-static int32_t find_enter(const launch_context *context, char path[PATH_MAX],
-                          code_executor_error *error)
-{
-    const char *slash = strrchr(context->runner_path, '/');
-    int length = slash ? (int)(slash - context->runner_path) : 0;
-    int room = snprintf(path, PATH_MAX, "%.*s/sandbox_enter", length, context->runner_path);
-    if (room < PATH_MAX && is_program(path))
-        return CODE_EXECUTOR_OK;
-    return error_set(error, CODE_EXECUTOR_UNAVAILABLE,
-                     "cannot start the sandbox: %s is missing, a part of this plugin", path);
-}
-
-static int32_t check_binds(const sandbox_options *options, code_executor_error *error)
-{
-    for (size_t i = 0; i < options->bind_count; i++) {
-        const sandbox_bind *bind = &options->binds[i];
-        if (access(bind->source, F_OK) != 0)
-            return error_set_errno(error, CODE_EXECUTOR_INVALID, errno, "%s: cannot show %s inside",
-                                   bind->writable ? "bind_rw" : "bind_ro", bind->source);
-    }
-    return CODE_EXECUTOR_OK;
-}
-
 static int32_t prepare_filter(sandbox *self, code_executor_error *error)
 {
     bool pins = self->means[LIMIT_PROCESSORS] == MEANS_PROCESSORS;
@@ -230,30 +180,23 @@ static int32_t open_ends(struct ends *ends, code_executor_error *error)
 }
 
 static int32_t start_bubblewrap(sandbox *self, const launch_context *context,
-                                const struct ends *ends, code_executor_error *error)
+                                const prerequisites *found, const struct ends *ends,
+                                code_executor_error *error)
 {
-    char bubblewrap[PATH_MAX];
-    char enter[PATH_MAX];
-    int32_t status = find_bubblewrap(self, bubblewrap, error);
-    if (status == CODE_EXECUTOR_OK)
-        status = find_enter(context, enter, error);
-    if (status != CODE_EXECUTOR_OK)
-        return status;
-    command_parts parts = {.bubblewrap = bubblewrap,
+    command_parts parts = {.found = found,
                            .work_dir = context->work_dir,
                            .runner = context->runner_path,
-                           .enter = enter,
                            .means = self->means,
                            .group = &self->group,
                            .filter = self->options.seccomp ? ends->filter[1] : -1,
                            .ready = ends->ready[1],
                            .info = {ends->info[0], ends->info[1]}};
     command_line line;
-    status = command_build(&self->options, &parts, &line, error);
+    int32_t status = command_build(&self->options, &parts, &line, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     helper_process_group groups[CGROUP_CONTROLLERS];
-    helper_process_options options = {.program = bubblewrap,
+    helper_process_options options = {.program = found->bubblewrap,
                                       .arguments = (const char *const *)line.words,
                                       .environment = command_environment,
                                       .folder = "/",
@@ -402,12 +345,12 @@ static void explain(void *state, code_executor_error *error)
     error_set(error, CODE_EXECUTOR_LOST, "%s%s%s", fate, *words ? "; last words: " : "", words);
 }
 
-static int32_t start(sandbox *self, const launch_context *context, struct ends *ends,
-                     code_executor_error *error)
+static int32_t start(sandbox *self, const launch_context *context, const prerequisites *found,
+                     struct ends *ends, code_executor_error *error)
 {
     int32_t status = impose_limits(self, context, error);
     if (status == CODE_EXECUTOR_OK)
-        status = start_bubblewrap(self, context, ends, error);
+        status = start_bubblewrap(self, context, found, ends, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     /* Only the other sides' copies are left, so that their end is seen. */
@@ -430,14 +373,15 @@ static int32_t sandbox_launch(void *state, const launch_context *context, launch
 {
     sandbox *self = state;
     struct ends ends;
-    int32_t status = check_binds(&self->options, error);
+    prerequisites found;
+    int32_t status = prerequisites_find(&self->options, context, &found, error);
     if (status == CODE_EXECUTOR_OK)
         status = open_ends(&ends, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     made->folder = strdup(SANDBOX_WORKSPACE);
     made->binds_work_dir = true;
-    status = made->folder ? start(self, context, &ends, error)
+    status = made->folder ? start(self, context, &found, &ends, error)
                           : error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory to start");
     if (status == CODE_EXECUTOR_OK) {
         made->transport = socket_transport_create(ends.socket[0], explain, self);

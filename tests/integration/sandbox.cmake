@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The sandbox, from outside (sandbox.c) and from inside (sandbox_escape.c, sandbox_kernel.c), as the user
+# The sandbox, from outside (sandbox.c) and from inside (sandbox_escape.c and those after it), as the user
 # who runs the tests and, where that is root, as an ordinary one too (sandbox_as_user).
-add_executable(sandbox_attack sandbox_attack.c)
+add_executable(sandbox_attack attack/files.c attack/kernel.c attack/main.c attack/namespaces.c
+    attack/processes.c attack/resources.c)
 target_compile_options(sandbox_attack PRIVATE
     -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
     $<$<BOOL:${CODE_EXECUTOR_WERROR}>:-Werror>)
@@ -18,7 +19,7 @@ target_link_libraries(sandbox_support
     PRIVATE PkgConfig::JSON_C ${CMAKE_DL_LIBS})
 add_dependencies(sandbox_support sandbox sandbox_attack)
 
-foreach(name sandbox sandbox_escape sandbox_kernel)
+foreach(name sandbox sandbox_escape sandbox_given sandbox_kernel)
     add_executable(integration_${name} ${name}.c)
     target_link_libraries(integration_${name} PRIVATE sandbox_support)
     add_test(NAME integration.${name} COMMAND integration_${name})

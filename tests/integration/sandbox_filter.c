@@ -63,6 +63,8 @@ static void what_is_refused_gets_an_errno(void **state)
     assert_int_equal(call_beneath(false, SYS_unshare, CLONE_NEWUSER, 0, 0), EPERM);
     assert_int_equal(call_beneath(false, SYS_clone3, 0, 0, 0), ENOSYS);
     assert_int_equal(call_beneath(false, SYS_socket, 40, 1, 0), EAFNOSUPPORT);
+    assert_int_equal(call_beneath(false, SYS_socketpair, 40, 1, 0), EAFNOSUPPORT);
+    assert_int_equal(call_beneath(false, SYS_socket, 2, 1, 132), EPROTONOSUPPORT);
 }
 
 static void what_is_not_refused_is_let_through(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sandbox_kernel.c: what code inside a sandbox asks of the kernel, and the answer. Each attempt is a test:
- * sandbox_attack.c makes it, inside, and what the kernel answered must be what the table says. Attempts
+ * attack/ makes it, inside, and what the kernel answered must be what the table says. Attempts
  * that any program makes, and that must succeed, stand among them: a sandbox that refuses all is easy.
  */
 #include "sandbox_support.h"
@@ -100,6 +100,9 @@ static const struct attempt attempts[] = {
     {"open /dev/kvm", "ENOENT"},
     {"open /dev/fuse", "ENOENT"},
     {"open /sys/kernel", "ENOENT"},
+    {"open /proc/slabinfo", "EACCES ENOENT"},
+    {"open /proc/vmallocinfo", "EACCES ENOENT"},
+    {"open /proc/kpageflags", "EACCES ENOENT"},
     {"write made", "ok"},
     {"write /tmp/made", "ok"},
     {"write /dev/shm/made", "ok"},
@@ -133,6 +136,25 @@ static const struct attempt attempts[] = {
     {"netlink 0", "ok"},
     {"netlink 15", "EPROTONOSUPPORT"},
     {"netlink 12", "EPROTONOSUPPORT"},
+    {"socket-pair 1", "ok"},
+    {"socket-pair 30", "EAFNOSUPPORT"}, /* TIPC */
+    {"socket-pair 40", "EAFNOSUPPORT"},
+    {"socket-pair 16", "EAFNOSUPPORT"},
+    {"socket-pair 0x10000001e", "EAFNOSUPPORT"},
+    /* protocols: TCP, UDP; SCTP, DCCP, L2TP, UDP-Lite */
+    {"protocol 2 1 6", "ok"},
+    {"protocol 2 2 17", "ok"},
+    {"protocol 2 1 132", "EPROTONOSUPPORT"},
+    {"protocol 10 5 132", "EPROTONOSUPPORT"},
+    {"protocol 2 6 33", "EPROTONOSUPPORT ESOCKTNOSUPPORT"},
+    {"protocol 2 6 0", "ESOCKTNOSUPPORT"},
+    {"protocol 10 0x80806 0", "ESOCKTNOSUPPORT"}, /* with flags */
+    {"protocol 2 2 115", "EPROTONOSUPPORT"},
+    {"protocol 2 2 136", "EPROTONOSUPPORT"},
+    /* before others */
+    {"real-time", "EPERM"},
+    {"priority -5", "EPERM EACCES"},
+    {"priority 5", "ok"},
 };
 
 enum { ATTEMPTS = sizeof attempts / sizeof attempts[0] };

@@ -46,7 +46,7 @@ const outcome *box_run(box *self, const char *language, const char *code);
 const char *box_shell(box *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts the attack program into the workspace, and lets it make the attempt that ARGUMENTS say; the answer.
- * See sandbox_attack.c. */
+ * See attack/attack.h. */
 const char *box_attack(box *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The description, or one member of it by a path such as "limits.pids.by"; free(). */
