@@ -33,12 +33,12 @@ target_compile_definitions(integration_docker_pull PRIVATE
 add_test(NAME integration.docker_in_docker
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docker_in_docker.sh ${PROJECT_BINARY_DIR})
 set_tests_properties(integration.docker_in_docker PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK docker)
-foreach(program lifecycle requests manners)
+foreach(program lifecycle requests manners idle)
     code_executor_abi_test(integration ${program} docker)
 endforeach()
 
 # Some take the runner's volume away, which works only while nobody uses it.
-foreach(name ${docker_tests} docker_lifecycle docker_requests docker_manners)
+foreach(name ${docker_tests} docker_lifecycle docker_requests docker_manners docker_idle)
     set_tests_properties(integration.${name} PROPERTIES RESOURCE_LOCK docker)
 endforeach()
 set_tests_properties(integration.cases.docker PROPERTIES RESOURCE_LOCK "docker;port_8765")

@@ -20,7 +20,7 @@ function(code_executor_abi_test kind name plugin)
         SKIP_RETURN_CODE 77 ENVIRONMENT "PYTHONUNBUFFERED=" TIMEOUT 900)
 endfunction()
 
-foreach(program lifecycle requests manners execute_cases)
+foreach(program lifecycle requests manners idle execute_cases)
     code_executor_abi_program(${program})
     code_executor_abi_test(integration ${program} local)
 endforeach()

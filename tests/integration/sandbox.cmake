@@ -36,7 +36,7 @@ target_link_libraries(integration_sandbox_filter PRIVATE sandbox_modules PkgConf
 add_test(NAME integration.sandbox_filter COMMAND integration_sandbox_filter)
 
 # What holds on any executor.
-foreach(name lifecycle requests manners)
+foreach(name lifecycle requests manners idle)
     add_test(NAME integration.sandbox_${name} COMMAND abi_${name} sandbox "{\"work_dir\": \".\"}")
     set_tests_properties(integration.sandbox_${name} PROPERTIES
         SKIP_RETURN_CODE 77 ENVIRONMENT "PYTHONUNBUFFERED=" TIMEOUT 900)
