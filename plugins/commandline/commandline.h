@@ -89,10 +89,8 @@ typedef struct launched {
     /* True where the environment holds on to the work_dir of now (a bind mount), so that a folder
      * that was deleted and made anew needs a new launch. */
     bool binds_work_dir;
-    /* Where the environment cannot see the work_dir, which is copied there and back then: the runner
-     * program as the runner itself sees it, and how many bytes may be copied in one go. Else NULL. The
-     * folder must be the one that the runner was started in. */
-    const char *copies_with;
+    /* Where the environment cannot see the work_dir, which is copied there and back then: how many bytes
+     * may be copied in one go. Else 0. The folder must be the one that the runner was started in. */
     uint64_t copies_max_bytes;
 } launched;
 

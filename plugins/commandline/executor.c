@@ -334,10 +334,8 @@ static int32_t execute(code_executor_instance *self, const code_executor_request
     int32_t status = lifecycle_bring_up(&self->life, executing, &up, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
-    run_place where = {.session = up->session,
-                       .work_dir = up->work_dir,
-                       .folder = up->folder,
-                       .copy = up->copy};
+    run_place where = {
+        .session = up->session, .work_dir = up->work_dir, .folder = up->folder, .copy = up->copy};
     status = run_blocks(&self->settings, &where, request, executing->canceller, result, error);
     place_release(up);
     return status;

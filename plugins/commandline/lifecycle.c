@@ -261,8 +261,8 @@ static void show_copying(void *context, const char *what, uint64_t done, uint64_
     launch_progress(context, what, done, total);
 }
 
-static int32_t copy_workspace(lifecycle *self, const launch_context *context,
-                              const launched *made, place *fresh, code_executor_error *error)
+static int32_t copy_workspace(lifecycle *self, const launch_context *context, const launched *made,
+                              place *fresh, code_executor_error *error)
 {
     launch_context shown = *context;
     workspace_copying copying = {.session = fresh->session,
@@ -272,7 +272,7 @@ static int32_t copy_workspace(lifecycle *self, const launch_context *context,
                                  .user_data = &shown,
                                  .log = log_copying,
                                  .progress = show_copying};
-    fresh->copy = workspace_copy_new(made->copies_with, made->copies_max_bytes);
+    fresh->copy = workspace_copy_new(made->copies_max_bytes);
     if (!fresh->copy)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory to copy the workspace");
     return workspace_copy_in(fresh->copy, &copying, error);
@@ -284,7 +284,7 @@ static int32_t prepare(lifecycle *self, const launch_context *context, const lau
                        place *fresh, code_executor_error *error)
 {
     int32_t status = CODE_EXECUTOR_OK;
-    if (made->copies_with)
+    if (made->copies_max_bytes > 0)
         status = copy_workspace(self, context, made, fresh, error);
     if (status == CODE_EXECUTOR_OK && self->launcher->prepare)
         status = self->launcher->prepare(self->launcher_state, context, fresh->session,

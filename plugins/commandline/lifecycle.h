@@ -41,7 +41,7 @@ typedef struct place {
     char *folder;
     bool binds_work_dir;
     struct workspace_copy *copy; /* where the runner sees another folder than work_dir; else NULL */
-    dev_t device; /* of work_dir */
+    dev_t device;                /* of work_dir */
     ino_t inode;
 } place;
 

@@ -34,8 +34,8 @@ typedef struct run_settings {
 /* Where the blocks run. */
 typedef struct run_place {
     session *session;
-    const char *work_dir; /* absolute, on this host; made when it is not there */
-    const char *folder;   /* the same, as the runner sees it */
+    const char *work_dir;        /* absolute, on this host; made when it is not there */
+    const char *folder;          /* the same, as the runner sees it */
     struct workspace_copy *copy; /* where that is another folder; else NULL */
 } run_place;
 

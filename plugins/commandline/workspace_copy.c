@@ -34,7 +34,6 @@ struct known {
 
 struct workspace_copy {
     pthread_mutex_t lock; /* whose turn it is; held while the session is used */
-    char *runner;
     uint64_t max_bytes;
     bool filled;            /* everything has been copied in once */
     uint64_t since;         /* of the next collect */
@@ -53,16 +52,15 @@ static void free_known(struct lh_entry *entry)
     free((void *)(uintptr_t)lh_entry_v(entry));
 }
 
-workspace_copy *workspace_copy_new(const char *runner, uint64_t max_bytes)
+workspace_copy *workspace_copy_new(uint64_t max_bytes)
 {
     workspace_copy *copy = calloc(1, sizeof *copy);
     if (!copy)
         return NULL;
     pthread_mutex_init(&copy->lock, NULL);
     copy->max_bytes = max_bytes;
-    copy->runner = strdup(runner);
     copy->known = lh_kchar_table_new(64, free_known);
-    if (!copy->runner || !copy->known) {
+    if (!copy->known) {
         workspace_copy_free(copy);
         return NULL;
     }
@@ -85,7 +83,6 @@ void workspace_copy_free(workspace_copy *copy)
     forget_removals(copy);
     if (copy->known)
         lh_table_free(copy->known);
-    free(copy->runner);
     pthread_mutex_destroy(&copy->lock);
     free(copy);
 }
@@ -195,7 +192,7 @@ static const char **collect_words(const workspace_copy *copy, const char *since,
     const char **words = calloc(copy->removal_count + 5, sizeof *words);
     if (!words)
         return NULL;
-    words[0] = copy->runner;
+    words[0] = COLLECT_PROGRAM;
     words[1] = COLLECT_WORD;
     words[2] = since;
     words[3] = limit;

@@ -37,9 +37,8 @@ typedef struct workspace_copying {
     void (*progress)(void *user_data, const char *what, uint64_t done, uint64_t total);
 } workspace_copying;
 
-/* RUNNER: the runner program, as the runner itself sees it. MAX_BYTES: how much may be copied in one go.
- * NULL: no memory. */
-workspace_copy *workspace_copy_new(const char *runner, uint64_t max_bytes);
+/* MAX_BYTES: how much may be copied in one go. NULL: no memory. */
+workspace_copy *workspace_copy_new(uint64_t max_bytes);
 void workspace_copy_free(workspace_copy *copy);
 
 /* INVALID: more than max_bytes. CANCELLED, and what the session fails with. */

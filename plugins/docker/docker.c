@@ -146,6 +146,13 @@ static void leave(struct docker *docker)
     docker->left_whole = docker->prepared && docker->stop_container && !docker->auto_remove;
 }
 
+static uint64_t copies_max_bytes(const struct docker *docker)
+{
+    return docker->way == WORKSPACE_COPIED
+               ? (uint64_t)config_integer(docker->config, "workspace_max_bytes")
+               : 0;
+}
+
 /* In the container that the configuration names. */
 static int32_t launch_beside(struct docker *docker, const launch_context *context, launched *result,
                              code_executor_error *error)
@@ -157,6 +164,7 @@ static int32_t launch_beside(struct docker *docker, const launch_context *contex
         docker->engine = NULL;
         return status;
     }
+    result->copies_max_bytes = copies_max_bytes(docker);
     launch_log(context, CODE_EXECUTOR_LOG_DEBUG, "the runner runs in container %s",
                docker->container.name);
     engine_clean_up(docker->engine);
@@ -181,8 +189,7 @@ static int32_t docker_launch(void *state, const launch_context *context, launche
         result->folder = strdup("/workspace");
         result->keep_ptrace = docker->keep_ptrace;
         result->binds_work_dir = docker->bind_dir == NULL && docker->way != WORKSPACE_COPIED;
-        result->copies_with = docker->way == WORKSPACE_COPIED ? RUNNER_PATH : NULL;
-        result->copies_max_bytes = (uint64_t)config_integer(docker->config, "workspace_max_bytes");
+        result->copies_max_bytes = copies_max_bytes(docker);
         if (!result->folder) {
             result->transport->operations->close(result->transport);
             status = error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");

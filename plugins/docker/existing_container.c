@@ -5,7 +5,8 @@
  * The runner's file goes into the root folder: there nobody but root can replace it before it is run, no
  * tmpfs hides it from the engine, and every image has one. With a read-only root it goes into the workspace.
  * Where the runner is root it removes its file itself as soon as it runs; another user may not be able
- * to, so there a second, short-lived exec does it as root.
+ * to, so there a second, short-lived exec does it as root. Where no mount of the container's shows the
+ * workspace, it is copied to a folder beside the file, which goes at the end in the same ways.
  *
  * Attack: root in the container (or, in the workspace, whoever may write there) replaces the file between
  * the two requests, and forges results. It could do so with a debugger at any time: a container that is
@@ -27,6 +28,7 @@
 #include <unistd.h>
 
 #define FILE_PREFIX    ".code_executor-"
+#define COPY_SUFFIX    "-workspace"
 #define USUAL_LIMIT_MS 500
 #define END_LIMIT_MS   10000 /* a tree that resists takes the runner a while to kill */
 #define LOOK_EVERY_MS  10
@@ -55,7 +57,9 @@ int32_t existing_container_check(json_object *given, code_executor_error *error)
                                              "env",
                                              "execution_policies",
                                              "languages",
+                                             "docker_context",
                                              "workspace",
+                                             "workspace_max_bytes",
                                              "max_output_bytes",
                                              "delete_tmp_files"};
     if (!config_value(given, "container"))
@@ -123,15 +127,34 @@ static int32_t inspect(struct existing *self, code_executor_error *error)
     return judge_state(name, json_member(answer.json, "State"), error);
 }
 
-/* Where code is saved and runs. A workspace that is no mount of the container's would be decided on here. */
+/* A folder for the copy of the workspace, which goes with the runner. */
+static int32_t choose_copy(struct existing *self, code_executor_error *error)
+{
+    if (asprintf(&self->folder, "/" FILE_PREFIX "%s" COPY_SUFFIX, self->docker->launch_id) >= 0)
+        return CODE_EXECUTOR_OK;
+    self->folder = NULL;
+    return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+}
+
+/* Where code is saved and runs: a mount of the container's that shows the workspace; else it is copied. */
 static int32_t find_workspace(struct existing *self, code_executor_error *error)
 {
-    const char *path = self->docker->bind_dir ? self->docker->bind_dir : self->context->work_dir;
+    struct docker *docker = self->docker;
+    const char *path = docker->bind_dir ? docker->bind_dir : self->context->work_dir;
+    code_executor_error why = CODE_EXECUTOR_ERROR_INIT;
+    if (docker->way == WORKSPACE_COPIED)
+        return choose_copy(self, error);
     int32_t status =
-        existing_workspace_find(json_member(self->inspected, "Mounts"), path, &self->folder, error);
-    return status == CODE_EXECUTOR_OK
-               ? status
-               : error_prefix(error, status, "container %s: ", self->docker->container.name);
+        existing_workspace_find(json_member(self->inspected, "Mounts"), path, &self->folder, &why);
+    if (status == CODE_EXECUTOR_OK)
+        return status;
+    if (docker->way == WORKSPACE_BOUND)
+        return error_set(error, status, "container %s: %s", docker->container.name, why.message);
+    launch_log(self->context, CODE_EXECUTOR_LOG_INFO,
+               "the workspace is copied to container %s and back: %s", docker->container.name,
+               why.message);
+    docker->way = WORKSPACE_COPIED;
+    return choose_copy(self, error);
 }
 
 /* ---- the runner's file ------------------------------------------------------------------------- */
@@ -145,14 +168,20 @@ static int32_t put_runner(struct existing *self, code_executor_error *error)
     struct answer CLEANUP_ANSWER answer = {0};
     struct runner_archive CLEANUP_ARCHIVE archive = {0};
     snprintf(name, sizeof name, FILE_PREFIX "%s", docker->launch_id);
-    if (asprintf(&docker->runner_file, "%s/%s", read_only ? self->folder : "", name) < 0) {
+    bool beside = read_only && docker->way != WORKSPACE_COPIED;
+    if (asprintf(&docker->runner_file, "%s/%s", beside ? self->folder : "", name) < 0) {
         docker->runner_file = NULL;
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
     }
+    char folder[96] = "";
+    if (docker->way == WORKSPACE_COPIED)
+        snprintf(folder, sizeof folder, "%s" COPY_SUFFIX, name);
     int32_t status = runner_archive_make(self->context->runner_path, name, NULL, &archive, error);
+    if (status == CODE_EXECUTOR_OK && folder[0])
+        status = runner_archive_add_folder(&archive, folder, error);
     if (status == CODE_EXECUTOR_OK)
         status = runner_archive_put(&archive, docker->engine, docker->container.id,
-                                    read_only ? self->folder : "/", &answer, error);
+                                    beside ? self->folder : "/", &answer, error);
     if (status == CODE_EXECUTOR_OK && answer.status != 200)
         status = engine_refusal(docker->engine, &answer,
                                 "put the runner into the container (its root is read-only, or the "
@@ -169,6 +198,7 @@ struct exec_options {
     const char *folder; /* NULL: the container's own */
     bool attach;
     bool own_home; /* the user has none in the image */
+    bool removes_folder;
 };
 
 static json_object *exec_body(const char *program, const struct exec_options *options)
@@ -177,6 +207,7 @@ static json_object *exec_body(const char *program, const struct exec_options *op
     json_object *command = body ? json_put_array(body, "Cmd") : NULL;
     bool whole = command && json_append_string(command, program) &&
                  json_append_string(command, options->argument) &&
+                 (!options->removes_folder || json_append_string(command, RUNNER_REMOVES_FOLDER)) &&
                  json_put_boolean(body, "AttachStdin", options->attach) &&
                  json_put_boolean(body, "AttachStdout", options->attach) &&
                  json_put_boolean(body, "AttachStderr", options->attach) &&
@@ -239,6 +270,7 @@ static int32_t run_runner(struct existing *self, transport **opened, code_execut
         .folder = self->folder,
         .attach = true,
         .own_home = container_user_is_chosen(config_string(docker->config, "user")),
+        .removes_folder = docker->way == WORKSPACE_COPIED,
     };
     int32_t status = create_exec(docker, &options, docker->container.exec_id, error);
     if (status == CODE_EXECUTOR_OK)
@@ -322,8 +354,13 @@ static int32_t judge_left(struct docker *docker, code_executor_error *error)
 /* As root, whom nobody waits for. */
 static int32_t remove_runner(struct docker *docker, code_executor_error *error)
 {
-    const struct exec_options options = {.argument = RUNNER_ONLY_REMOVES_ITSELF, .user = "0:0"};
-    char id[CONTAINER_ID_SIZE], path[160];
+    char id[CONTAINER_ID_SIZE], path[160], folder[160];
+    bool copied = docker->way == WORKSPACE_COPIED;
+    const struct exec_options options = {.argument = RUNNER_ONLY_REMOVES_ITSELF,
+                                         .user = "0:0",
+                                         .folder = copied ? folder : NULL,
+                                         .removes_folder = copied};
+    snprintf(folder, sizeof folder, "%s" COPY_SUFFIX, docker->runner_file);
     struct answer CLEANUP_ANSWER answer = {0};
     json_object CLEANUP_JSON *body = json_tokener_parse("{\"Detach\":true,\"Tty\":false}");
     int32_t status = create_exec(docker, &options, id, error);
@@ -339,7 +376,8 @@ static int32_t remove_runner(struct docker *docker, code_executor_error *error)
 void existing_container_settle(struct docker *docker, const launch_context *context)
 {
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    if (!docker->runner_file)
+    /* The folder of a copy must be removed by it, as root, at the end. */
+    if (!docker->runner_file || (!docker->runner_removes_itself && docker->way == WORKSPACE_COPIED))
         return;
     if (!docker->runner_removes_itself && remove_runner(docker, &error) != CODE_EXECUTOR_OK)
         launch_log(context, CODE_EXECUTOR_LOG_WARNING, "%s stays in container %s: %s",
@@ -351,13 +389,13 @@ void existing_container_settle(struct docker *docker, const launch_context *cont
 int32_t existing_container_leave(struct docker *docker, code_executor_error *error)
 {
     int32_t status = CODE_EXECUTOR_OK;
-    if (docker->runner_file) { /* it has never answered */
+    if (!await_runner(docker, USUAL_LIMIT_MS))
+        status = judge_left(docker, error);
+    if (docker->runner_file) { /* it has never answered, or is needed up to now */
         remove_runner(docker, NULL);
         free(docker->runner_file);
         docker->runner_file = NULL;
     }
-    if (!await_runner(docker, USUAL_LIMIT_MS))
-        status = judge_left(docker, error);
     container_let_go(&docker->container);
     docker->container.exec_id[0] = '\0';
     return status;

@@ -60,11 +60,12 @@ int32_t runner_archive_read(const char *path, struct runner_archive *file,
 }
 
 /* A header of the ustar format. */
-static void tar_header(char *block, const char *name, char type, const char *link, size_t size)
+static void tar_header(char *block, const char *name, char type, unsigned mode, const char *link,
+                       size_t size)
 {
     memset(block, 0, TAR_BLOCK);
     snprintf(block, 100, "%s", name);
-    snprintf(block + 100, 8, "%07o", 0555);    /* mode */
+    snprintf(block + 100, 8, "%07o", mode);
     snprintf(block + 108, 8, "%07o", 0);       /* owner */
     snprintf(block + 116, 8, "%07o", 0);       /* group */
     snprintf(block + 124, 12, "%011zo", size); /* size */
@@ -92,10 +93,23 @@ int32_t runner_archive_make(const char *path, const char *name, const char *link
     archive->bytes = calloc(1, archive->size);
     if (!archive->bytes)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
-    tar_header(archive->bytes, name, '0', "", file.size);
+    tar_header(archive->bytes, name, '0', 0555, "", file.size);
     memcpy(archive->bytes + TAR_BLOCK, file.bytes, file.size);
     if (link)
-        tar_header(archive->bytes + TAR_BLOCK + padded, link, '1', name, 0);
+        tar_header(archive->bytes + TAR_BLOCK + padded, link, '1', 0555, name, 0);
+    return CODE_EXECUTOR_OK;
+}
+
+int32_t runner_archive_add_folder(struct runner_archive *archive, const char *name,
+                                  code_executor_error *error)
+{
+    char *grown = realloc(archive->bytes, archive->size + TAR_BLOCK);
+    if (!grown)
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    tar_header(grown + archive->size - 2 * TAR_BLOCK, name, '5', 0777, "", 0);
+    memset(grown + archive->size - TAR_BLOCK, 0, 2 * TAR_BLOCK);
+    archive->bytes = grown;
+    archive->size += TAR_BLOCK;
     return CODE_EXECUTOR_OK;
 }
 

@@ -21,6 +21,10 @@ int32_t runner_archive_read(const char *path, struct runner_archive *file,
 int32_t runner_archive_make(const char *path, const char *name, const char *link,
                             struct runner_archive *archive, code_executor_error *error);
 
+/* Adds a folder to which every user may write. */
+int32_t runner_archive_add_folder(struct runner_archive *archive, const char *name,
+                                  code_executor_error *error);
+
 /* Unpacks ARCHIVE into FOLDER of a container. ANSWER is overwritten: its status says whether it was. */
 int32_t runner_archive_put(const struct runner_archive *archive, struct engine *engine,
                            const char *container, const char *folder, struct answer *answer,

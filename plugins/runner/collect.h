@@ -26,6 +26,8 @@
 
 #include <stdint.h>
 
+/* A command's process is the runner itself until it runs its program, also where the runner's file is gone. */
+#define COLLECT_PROGRAM     "/proc/self/exe"
 #define COLLECT_WORD        "collect"
 #define SHARE_WORD          "share"
 #define COLLECT_MAGIC       0x31465243u /* "CRF1" as bytes */

@@ -53,6 +53,7 @@
 #include "kill_tree.h"
 #include "launch.h"
 #include "memory_events.h"
+#include "remove_folder.h"
 #include "remove_itself.h"
 #include "system.h"
 #include "write_file.h"
@@ -80,6 +81,7 @@ static struct {
     bool greeted; /* HELLO has come */
     uint64_t hello_deadline;
     int signals;
+    bool removes_folder; /* at its end */
     bool reaped_all;
     bool ended;
     int status;
@@ -326,14 +328,15 @@ static void shut_down(void)
 
 /* The file was started by its absolute path, and may not be ours to remove: then the host sees to it. Whether
  * that was all. */
-static bool remove_itself(int count, char **arguments)
+static bool remove_itself(int count, char **words)
 {
-    if (count != 2)
-        return false;
-    bool removes = strcmp(arguments[1], RUNNER_REMOVES_ITSELF) == 0;
-    bool only_removes = strcmp(arguments[1], RUNNER_ONLY_REMOVES_ITSELF) == 0;
+    bool removes = count > 1 && strcmp(words[1], RUNNER_REMOVES_ITSELF) == 0;
+    bool only_removes = count > 1 && strcmp(words[1], RUNNER_ONLY_REMOVES_ITSELF) == 0;
+    runner.removes_folder = count > 2 && strcmp(words[2], RUNNER_REMOVES_FOLDER) == 0;
     if (removes || only_removes)
-        (void)unlink(arguments[0]);
+        (void)unlink(words[0]);
+    if (only_removes && runner.removes_folder)
+        remove_folder();
     return only_removes;
 }
 
@@ -371,5 +374,7 @@ int main(int count, char **words)
             end(RUNNER_PROTOCOL, "no HELLO came in time");
     }
     shut_down();
+    if (runner.removes_folder)
+        remove_folder();
     return runner.status;
 }

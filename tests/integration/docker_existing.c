@@ -315,12 +315,68 @@ static void workspace_that_it_does_not_see_is_explained(void **state)
     (void)state;
     char binds[600];
     run_container("", "'Binds': ['/var/tmp:/elsewhere']");
-    expect_start_fails(beside(""), CODE_EXECUTOR_NOT_FOUND, "/var/tmp as /elsewhere");
+    expect_start_fails(beside("'workspace': 'bind'"), CODE_EXECUTOR_NOT_FOUND,
+                       "/var/tmp as /elsewhere");
     remove_container(NULL);
     snprintf(binds, sizeof binds, "'Binds': ['%s:/data:ro']", workspace);
     run_container("", binds);
-    expect_start_fails(beside(""), CODE_EXECUTOR_DENIED, "cannot write there");
+    expect_start_fails(beside("'workspace': 'bind'"), CODE_EXECUTOR_DENIED, "cannot write there");
     expect_process_count(1);
+}
+
+/* What a status call on FOLDER of the container answers: 200 or 404. */
+static long status_of_path(const char *folder)
+{
+    char path[240];
+    snprintf(path, sizeof path, "/containers/%s/archive?path=%s", container, folder);
+    return ask("HEAD", path, NULL, NULL);
+}
+
+static void expect_copied(const char *options)
+{
+    char folder[300] = "";
+    code_executor_instance *instance = beside(options);
+    char path[320];
+    snprintf(path, sizeof path, "%s/given", workspace);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs("given\n", file);
+    fclose(file);
+    code_executor_result *result = run(instance, "sh", "cat given > made; pwd");
+    assert_int_equal(result->exit_code, 0);
+    snprintf(folder, sizeof folder, "%.*s", (int)strcspn(result->output, "\n"), result->output);
+    docker->result_free(result);
+    expect_output(instance, "cat made", "given\n");
+    snprintf(path, sizeof path, "%s/made", workspace);
+    assert_int_equal(access(path, F_OK), 0);
+    unlink(path);
+    docker->destroy(instance);
+    expect_running();
+    expect_process_count(1);
+    for (int waited = 0; waited < LONG_MS && status_of_path(folder) == 200; waited += 50)
+        pause_ms(50);
+    assert_int_equal(status_of_path(folder), 404);
+}
+
+static void workspace_that_it_does_not_see_is_copied(void **state)
+{
+    (void)state;
+    run_container("", "'Binds': ['/var/tmp:/elsewhere']");
+    expect_copied("");
+}
+
+static void workspace_is_copied_where_that_is_asked_for(void **state)
+{
+    (void)state;
+    run_container("", "");
+    expect_copied("'workspace': 'copy'");
+}
+
+static void workspace_is_copied_for_another_user(void **state)
+{
+    (void)state;
+    run_container("", "");
+    expect_copied("'workspace': 'copy', 'user': '1234:5678'");
 }
 
 static void failed_init_command_leaves_nothing(void **state)
@@ -482,6 +538,9 @@ int main(void)
         TEST(container_that_does_not_exist_is_named),
         TEST(container_that_does_not_run_is_told_apart),
         TEST(workspace_that_it_does_not_see_is_explained),
+        TEST(workspace_that_it_does_not_see_is_copied),
+        TEST(workspace_is_copied_where_that_is_asked_for),
+        TEST(workspace_is_copied_for_another_user),
         TEST(failed_init_command_leaves_nothing),
         TEST(container_killed_from_outside_is_lost),
         TEST(runner_that_is_killed_is_told_apart),

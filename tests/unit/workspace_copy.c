@@ -59,7 +59,6 @@ static int32_t launch(void *state, const launch_context *context, launched *made
     fork_guard_close(ends[1]);
     made->transport = socket_transport_create(ends[0], NULL, NULL);
     made->folder = strdup(elsewhere);
-    made->copies_with = RUNNER_PROGRAM;
     made->copies_max_bytes = LIMIT_BYTES;
     return status;
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remove_folder.c: see remove_folder.h.
+ *
+ * Attack: a link is put in the place of a folder while it is being emptied, so that what lies elsewhere is
+ * removed. Each folder is opened by itself, from the one above, without following links, and what is
+ * removed is named from within it.
+ */
+#include "remove_folder.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Folders within folders; what lies deeper stays. */
+enum { DEPTH_MAX = 256 };
+
+static void empty(int folder, unsigned depth);
+
+static void remove_entry(int folder, const char *name, unsigned depth)
+{
+    if (unlinkat(folder, name, 0) == 0 || (errno != EISDIR && errno != EPERM))
+        return;
+    int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inner >= 0 && depth < DEPTH_MAX)
+        empty(inner, depth + 1);
+    else if (inner >= 0)
+        close(inner);
+    (void)unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+/* Closes FOLDER. */
+static void empty(int folder, unsigned depth)
+{
+    DIR *entries = fdopendir(folder);
+    if (!entries) {
+        close(folder);
+        return;
+    }
+    struct dirent *entry;
+    while ((entry = readdir(entries)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            remove_entry(dirfd(entries), entry->d_name, depth);
+    closedir(entries);
+}
+
+void remove_folder(void)
+{
+    char path[PATH_MAX];
+    int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0)
+        empty(folder, 0);
+    if (getcwd(path, sizeof path))
+        (void)rmdir(path);
+}
