@@ -65,13 +65,14 @@ typedef struct launch_context {
     /* In shut_down and launch: by a restart that launches anew, so nothing of the former environment but the
      * workspace is to be used again. */
     bool afresh;
-    void *internal;
+    void *internal; /* NULL: it belongs to no instance */
 } launch_context;
 
 /* Whether the launch shall be given up: then return CODE_EXECUTOR_CANCELLED soon. */
 bool launch_cancelled(const launch_context *context);
 
-/* Words for the host's log and progress callbacks; only on the thread that called the launcher. */
+/* Words for the host's log and progress callbacks; only on the thread that called the launcher. Of a context
+ * that belongs to no instance nobody hears. */
 void launch_log(const launch_context *context, int32_t level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void launch_progress(const launch_context *context, const char *what, uint64_t done,
@@ -84,6 +85,7 @@ int32_t commandline_absolute_path(const char *path, char **absolute, code_execut
 /* What launch hands back. */
 typedef struct launched {
     transport *transport; /* connected to a runner that has not yet been spoken to */
+    session *session;     /* or, in its place, one that is open, and belongs to the caller */
     char *folder;         /* the workspace as the runner sees it; free() */
     bool keep_ptrace;     /* HELLO_KEEP_PTRACE */
     /* True where the environment holds on to the work_dir of now (a bind mount), so that a folder

@@ -62,6 +62,8 @@ void launch_log(const launch_context *context, int32_t level, const char *format
 {
     char message[2048];
     va_list arguments;
+    if (!context->internal)
+        return;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
@@ -70,6 +72,8 @@ void launch_log(const launch_context *context, int32_t level, const char *format
 
 void launch_progress(const launch_context *context, const char *what, uint64_t done, uint64_t total)
 {
+    if (!context->internal)
+        return;
     const code_executor_host *host = &((const code_executor_instance *)context->internal)->host;
     if (host->progress)
         host->progress(host->user_data, what, done, total);

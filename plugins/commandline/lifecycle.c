@@ -311,8 +311,11 @@ static int32_t launch(lifecycle *self, const char *kept, place *fresh, code_exec
         return status;
     fresh->binds_work_dir = made.binds_work_dir;
     note_identity(fresh);
-    status =
-        session_open(made.transport, made.keep_ptrace, self->cancel_fd, &fresh->session, error);
+    if (made.session)
+        fresh->session = made.session;
+    else
+        status =
+            session_open(made.transport, made.keep_ptrace, self->cancel_fd, &fresh->session, error);
     if (status != CODE_EXECUTOR_OK) {
         undo_launch(self, fresh->work_dir, true);
         return status;

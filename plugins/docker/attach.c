@@ -395,6 +395,7 @@ int32_t attach_open(struct container *container, transport **opened, code_execut
     memset(self, 0, offsetof(struct attachment, buffer));
     self->base.operations = &operations;
     self->container = container;
+    container->news = events_descriptor(container->events);
     http_patience patience = {container->engine->cancel_fd, ANSWER_LIMIT_MS};
     int32_t status = http_connect(container->engine->http, patience, &self->connection, error);
     if (status != CODE_EXECUTOR_OK) {

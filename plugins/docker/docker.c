@@ -22,6 +22,7 @@
  * the stream and the events.
  *
  *     docker.c         the launcher: configuration, launch, shut_down, describe; the plugin itself
+ *     pooled.h pool.h  containers that were made ready before a start
  *     start.c          the steps from configuration to a running container
  *     container.h      one container: create, watch, start, kill, remove
  *     events.h         what others do to it
@@ -51,6 +52,7 @@
 #include "existing_container.h"
 #include "init_command.h"
 #include "json.h"
+#include "pooled.h"
 #include "profile.h"
 #include "schema.h"
 #include <errno.h>
@@ -71,7 +73,9 @@ static void docker_destroy(void *state)
     struct docker *docker = state;
     if (!docker)
         return;
-    endpoint_clear(&docker->endpoint);
+    pool_leave(docker->pool);
+    if (!docker->borrows_endpoint)
+        endpoint_clear(&docker->endpoint);
     json_object_put(docker->config);
     free(docker->bind_dir);
     free(docker->runner_file);
@@ -89,7 +93,6 @@ static int32_t take_bind_dir(struct docker *docker, code_executor_error *error)
 static int32_t docker_configure(const launch_context *context, json_object *config, void **state,
                                 code_executor_error *error)
 {
-    (void)context;
     *state = NULL;
     struct docker *docker = calloc(1, sizeof *docker);
     if (!docker)
@@ -105,6 +108,8 @@ static int32_t docker_configure(const launch_context *context, json_object *conf
     if (status == CODE_EXECUTOR_OK)
         status =
             workspace_way_choose(config, docker->endpoint.socket_path != NULL, &docker->way, error);
+    if (status == CODE_EXECUTOR_OK && config_integer(config, "pool") > 0)
+        status = pooled_join(docker, context, error);
     if (status != CODE_EXECUTOR_OK) {
         docker_destroy(docker);
         return status;
@@ -128,14 +133,14 @@ static bool is_beside(const struct docker *docker)
 
 /* ---- launch ------------------------------------------------------------------------------------ */
 
-static void show(struct docker *docker)
+void docker_show(struct docker *docker, const struct docker *from)
 {
     pthread_mutex_lock(&docker->lock);
-    memcpy(docker->shown_version, docker->engine->version, sizeof docker->shown_version);
-    memcpy(docker->shown_server, docker->engine->server, sizeof docker->shown_server);
-    memcpy(docker->shown_id, docker->container.id, sizeof docker->shown_id);
-    memcpy(docker->shown_name, docker->container.name, sizeof docker->shown_name);
-    docker->shown_copied = docker->way == WORKSPACE_COPIED;
+    memcpy(docker->shown_version, from->engine->version, sizeof docker->shown_version);
+    memcpy(docker->shown_server, from->engine->server, sizeof docker->shown_server);
+    memcpy(docker->shown_id, from->container.id, sizeof docker->shown_id);
+    memcpy(docker->shown_name, from->container.name, sizeof docker->shown_name);
+    docker->shown_copied = from->way == WORKSPACE_COPIED;
     pthread_mutex_unlock(&docker->lock);
 }
 
@@ -168,7 +173,7 @@ static int32_t launch_beside(struct docker *docker, const launch_context *contex
     launch_log(context, CODE_EXECUTOR_LOG_DEBUG, "the runner runs in container %s",
                docker->container.name);
     engine_clean_up(docker->engine);
-    show(docker);
+    docker_show(docker, docker);
     return CODE_EXECUTOR_OK;
 }
 
@@ -211,7 +216,7 @@ static int32_t docker_launch(void *state, const launch_context *context, launche
                    docker->container.warning);
     launch_log(context, CODE_EXECUTOR_LOG_DEBUG, "container %s runs", docker->container.name);
     engine_clean_up(docker->engine);
-    show(docker);
+    docker_show(docker, docker);
     return CODE_EXECUTOR_OK;
 }
 
@@ -339,16 +344,25 @@ static void docker_describe(void *state, bool started, json_object *description)
         return;
     json_put_string(description, "image", config_string(docker->config, "image"));
     describe_limits(docker, description);
+    pooled_describe(docker, description);
 }
 
 /* ---- the plugin -------------------------------------------------------------------------------- */
 
-static const commandline_launcher docker_launcher = {
-    .adjust = docker_adjust,
+const commandline_launcher docker_alone = {
     .configure = docker_configure,
     .launch = docker_launch,
     .prepare = docker_prepare,
     .shut_down = docker_shut_down,
+    .destroy = docker_destroy,
+};
+
+static const commandline_launcher docker_launcher = {
+    .adjust = docker_adjust,
+    .configure = docker_configure,
+    .launch = pooled_launch,
+    .prepare = pooled_prepare,
+    .shut_down = pooled_shut_down,
     .restart_relaunches = docker_restart_relaunches,
     .describe = docker_describe,
     .destroy = docker_destroy,

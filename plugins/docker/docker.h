@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker.h: what an instance of the docker executor is; shared by docker.c and start.c.
+ * docker.h: what an instance of the docker executor is; shared by docker.c, start.c and pooled.c.
  */
 #ifndef CODE_EXECUTOR_DOCKER_H
 #define CODE_EXECUTOR_DOCKER_H
@@ -10,6 +10,7 @@
 #include "container_user.h"
 #include "endpoint.h"
 #include "labels.h"
+#include "pool.h"
 #include "runner_volume.h"
 #include "workspace_way.h"
 #include <pthread.h>
@@ -22,7 +23,9 @@ struct docker {
     enum workspace_way way;
     bool auto_remove;
     bool stop_container;
-    bool relaunches; /* to restart */
+    bool relaunches;       /* to restart */
+    bool borrows_endpoint; /* of the one that it is a clone of */
+    struct pool *pool;     /* or NULL */
 
     /* Found out by the first launch that needs it. */
     struct runner_volume volume;
@@ -32,6 +35,7 @@ struct docker {
     struct container_user user;
 
     /* While it is up. */
+    struct docker *taken; /* where it is up with one of the pool's: this holds what follows */
     char launch_id[LAUNCH_ID_SIZE]; /* on the labels of all that the launch makes */
     struct engine *engine;
     struct container container;
@@ -54,6 +58,12 @@ struct docker {
     char shown_name[256];
     bool shown_copied; /* the workspace */
 };
+
+/* What an instance does that has no pool. */
+extern const commandline_launcher docker_alone;
+
+/* Notes for describe which engine and container FROM uses. */
+void docker_show(struct docker *docker, const struct docker *from);
 
 /*
  * Brings a container up on docker->engine: docker->container, and *TRANSPORT to the runner in it. What

@@ -56,6 +56,10 @@
         "type": "string", "enum": ["processes", "container"], "default": "processes",              \
         "description": "What restart renews: the processes, so that those that code has left are ended and the container stays with its files; or the container." \
     },                                                                                             \
+    "pool": {                                                                                      \
+        "type": "integer", "minimum": 0, "maximum": 1000, "default": 0,                            \
+        "description": "How many containers are kept ready for the next starts of instances with this configuration, by a thread in the background: from the first start on until the last of them is destroyed. Each is used once. Needs a work_dir, and no container_name." \
+    },                                                                                             \
     "user": {                                                                                      \
         "type": ["string", "null"], "minLength": 1, "default": null,                               \
         "description": "Who code runs as: a name of the image, or uid or uid:gid in numbers. auto: the uid and gid of the host process, so that files belong to it. unprivileged: the same, but never root: where the host process is root, the owner of the workspace, or where that is root too, 65534 with a group that may write there (the folder is given one). null: as the image says." \

@@ -12,6 +12,7 @@ set(docker_tests
     docker
     docker_existing
     docker_options
+    docker_pool
     docker_pull
     docker_reach
     docker_restart

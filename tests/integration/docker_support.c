@@ -94,7 +94,7 @@ code_executor_instance *make_instance(const char *members_format, ...)
     va_end(arguments);
     int length = snprintf(config, sizeof config, "{%s%s'work_dir': '%s'", members,
                           members[0] ? ", " : "", workspace);
-    if (!strstr(members, "'labels'") && !strstr(members, "'container'"))
+    if (!strstr(members, "'labels'") && !strstr(members, "'container':"))
         length += snprintf(config + length, sizeof config - (size_t)length,
                            ", 'labels': {'code-executor-test': '%s'}", strrchr(workspace, '/') + 1);
     snprintf(config + length, sizeof config - (size_t)length, "}");
