@@ -26,7 +26,7 @@
     "container": {                                                                                 \
         "type": ["string", "null"], "default": null, "pattern": "^[a-zA-Z0-9][a-zA-Z0-9_.-]*$",    \
         "errorMessage": {"pattern": "container is the name or id of a container that runs."},      \
-        "description": "The name or id of a container that runs already: code runs in it, beside what else does, and nothing of it is stopped, changed or removed. The workspace must be in one of its mounts. Options that make a container (image, network, memory, ...) are refused beside it; user and init_command are not." \
+        "description": "The name or id of a container that runs already: code runs in it, beside what else does, and nothing of it is stopped, changed or removed. The workspace is the mount of it that shows work_dir; where there is none it is copied. Options that make a container (image, network, memory, ...) are refused beside it; user and init_command are not." \
     },                                                                                             \
     "bind_dir": {                                                                                  \
         "type": ["string", "null"], "minLength": 1, "default": null,                               \
