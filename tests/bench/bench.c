@@ -39,7 +39,7 @@ char *format(const char *pattern, ...)
 
 double ratio(const struct contender *a, const struct contender *b)
 {
-    return a->median_ms >= 0 && b->median_ms > 0 ? a->median_ms / b->median_ms : 0;
+    return a->median_ms >= 0 && b->median_ms > 0 ? a->median_ms / b->median_ms : -1;
 }
 
 void must(const struct contender *one)
@@ -164,6 +164,7 @@ int main(int argc, char **argv)
     peer_end(&bench.spawner);
     bench_sandbox_start(&bench);
     bench_life_cycle(&bench);
+    bench_containers(&bench);
     peer_end(&bench.python);
     executor_close(&bench.docker);
     executor_close(&bench.local);

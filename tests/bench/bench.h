@@ -29,6 +29,7 @@ void bench_host_demo(const struct bench *bench);
 void bench_blocks(struct bench *bench);
 void bench_output(struct bench *bench);
 void bench_life_cycle(struct bench *bench);
+void bench_containers(struct bench *bench);
 void bench_sandbox_start(struct bench *bench);
 
 /* ---- small things ------------------------------------------------------------------------------- */
@@ -39,7 +40,7 @@ _Noreturn void fail(const char *what);
 /* Formatted text to be freed. */
 char *format(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
 
-/* A's median over B's, 0 where one of them failed. */
+/* A's median over B's, -1 where one of them failed. */
 double ratio(const struct contender *a, const struct contender *b);
 
 /* Ends the benchmark where this one, an executor, failed. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blocks.c: one small block, alone and many at once, beside spawning the same in other ways. */
 #include "bench.h"
+#include "memory.h"
 #include "spawn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-enum { BLOCK_ROUNDS = 60, SLOW_ROUNDS = 15 };
+enum { BLOCK_ROUNDS = 60, SLOW_ROUNDS = 15, CROWD_ROUNDS = 2 };
 
 typedef struct block_kind {
     const char *language;
@@ -24,6 +26,7 @@ typedef struct block_case {
     struct bench *bench;
     const block_kind *kind;
     int count; /* at once */
+    double cli_memory;
     char *interpreter_inside;
     char *interpreter_here;
 } block_case;
@@ -85,16 +88,16 @@ static int64_t docker_exec(void *context)
     char file[PATH_MAX + 64];
     snprintf(file, sizeof file, "%s/%s", one->bench->inside, one->kind->file);
     char *argv[] = {"docker", "exec", one->bench->container, one->interpreter_inside, file, NULL};
-    return spawn_ns(argv, one->count);
+    return spawn_and_weigh_ns(argv, one->count, &one->cli_memory);
 }
 
 /* As executors written in Python do it: the time limit is the command `timeout`. */
 static int64_t docker_py_exec(void *context)
 {
     block_case *one = context;
-    int64_t took =
-        peer_ask(&one->bench->python, "exec %s timeout 60 %s %s/%s", one->bench->container,
-                 one->interpreter_inside, one->bench->inside, one->kind->file);
+    int64_t took = peer_ask(&one->bench->python, "exec %d %s timeout 60 %s %s/%s", one->count,
+                            one->bench->container, one->interpreter_inside, one->bench->inside,
+                            one->kind->file);
     if (took < 0)
         fprintf(stderr, "bench: docker-py: %s\n", one->bench->python.problem);
     return took;
@@ -124,44 +127,59 @@ static void bench_one(struct bench *bench, const block_kind *kind)
     report_ratio("docker executor / posix_spawn inside", ratio(&quick[2], &quick[3]),
                  shell ? 1.5 : 1.15);
     report_ratio("sandbox executor / posix_spawn on the host",
-                 bench->has_sandbox ? ratio(&quick[4], &quick[1]) : 0, 0);
+                 bench->has_sandbox ? ratio(&quick[4], &quick[1]) : -1, 0);
     report_at_least("docker exec (CLI) / docker executor", ratio(&slow[0], &quick[2]), 0);
     report_at_least("docker-py exec_run / docker executor", ratio(&slow[1], &quick[2]),
                     shell ? 20 : 0);
     free_case(&one);
 }
 
-static void bench_concurrency(struct bench *bench)
+/* What the others of a container's users take for as many at once. */
+static void bench_crowd(block_case *one, const struct contender *ours, double our_memory)
 {
-    static const int counts[] = {1, 8, 64};
-    printf("\nsh blocks at once on one instance\n");
-    for (int i = 0; i < 3; i++) {
-        block_case one = make_case(bench, &block_kinds[0], counts[i]);
-        char *names[] = {format("%d at once, docker executor", counts[i]),
-                         format("%d at once, posix_spawn inside", counts[i]),
-                         format("%d at once, local executor", counts[i]),
-                         format("%d at once, posix_spawn on the host", counts[i])};
-        struct contender contenders[] = {
-            {.name = names[0], .once = block_on_docker, .context = &one},
-            {.name = names[1], .once = spawn_in_container, .context = &one},
-            {.name = names[2], .once = block_on_local, .context = &one},
-            {.name = names[3], .once = spawn_on_host, .context = &one},
-        };
-        measure(contenders, 4, SLOW_ROUNDS);
-        must(&contenders[0]);
-        must(&contenders[2]);
-        report_ratio("docker executor / posix_spawn inside", ratio(&contenders[0], &contenders[1]),
-                     0);
-        report_ratio("local executor / posix_spawn", ratio(&contenders[2], &contenders[3]), 0);
-        for (int name = 0; name < 4; name++)
-            free(names[name]);
-        free_case(&one);
-    }
+    pid_t python = one->bench->python.process;
+    struct contender crowd[] = {
+        {.name = "docker exec (CLI)", .once = docker_exec, .context = one},
+        {.name = "docker-py exec_run", .once = docker_py_exec, .context = one},
+    };
+    memory_reset_peak(python);
+    double before = memory_peak(python);
+    measure(crowd, 2, CROWD_ROUNDS);
+    report_at_least("docker exec (CLI) / docker executor", ratio(&crowd[0], ours), 0);
+    report_at_least("docker-py exec_run / docker executor", ratio(&crowd[1], ours), 0);
+    report_amount("memory that the host takes more for them, at most", our_memory, "MiB", 0);
+    report_amount("memory of the CLI's processes", one->cli_memory, "MiB", 0);
+    report_amount("memory that docker-py takes more for them", memory_peak(python) - before, "MiB",
+                  0);
+}
+
+static void bench_at_once(struct bench *bench, int count)
+{
+    block_case one = make_case(bench, &block_kinds[0], count);
+    printf("\n%d sh block%s at once on one instance\n", count, count == 1 ? "" : "s");
+    struct contender contenders[] = {
+        {.name = "docker executor", .once = block_on_docker, .context = &one},
+        {.name = "posix_spawn inside the container", .once = spawn_in_container, .context = &one},
+        {.name = "local executor", .once = block_on_local, .context = &one},
+        {.name = "posix_spawn on the host", .once = spawn_on_host, .context = &one},
+    };
+    memory_reset_peak(getpid());
+    double before = memory_peak(getpid());
+    measure(contenders, 4, SLOW_ROUNDS);
+    must(&contenders[0]);
+    must(&contenders[2]);
+    double memory = memory_peak(getpid()) - before;
+    report_ratio("docker executor / posix_spawn inside", ratio(&contenders[0], &contenders[1]), 0);
+    report_ratio("local executor / posix_spawn", ratio(&contenders[2], &contenders[3]), 0);
+    bench_crowd(&one, &contenders[0], memory);
+    free_case(&one);
 }
 
 void bench_blocks(struct bench *bench)
 {
     bench_one(bench, &block_kinds[0]);
     bench_one(bench, &block_kinds[1]);
-    bench_concurrency(bench);
+    static const int counts[] = {1, 8, 64};
+    for (int i = 0; i < 3; i++)
+        bench_at_once(bench, counts[i]);
 }

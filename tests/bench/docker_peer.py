@@ -3,11 +3,15 @@
 
 One request a line, answered with "ok NANOSECONDS" or "error WHY":
 
-    exec CONTAINER COMMAND...     docker-py's exec_run, as executors in Python do it
+    exec COUNT CONTAINER COMMAND...  docker-py's exec_run, as executors in Python do it, COUNT at once
+    run COUNT IMAGE FOLDER        docker-py's containers.run, COUNT at once; they stay for the next two
+    each COMMAND...               exec_run in each of them at once
+    remove                        takes them away
     create_start IMAGE FOLDER     the two bare calls of the API; what they made is removed, unmeasured
     gone CONTAINER                waits until there is no such container
 """
 
+import concurrent.futures
 import http.client
 import json
 import os
@@ -41,20 +45,64 @@ def call(connection, method, path, body=None):
     return response.status, json.loads(content) if content.strip() else None
 
 
-def answer_exec(container, *command):
+def client():
     if docker is None:
         raise RuntimeError("docker-py (python3-docker) is not installed")
-    if container not in answer_exec.containers:
-        answer_exec.containers[container] = docker.from_env(timeout=600).containers.get(container)
+    if client.made is None:
+        client.made = docker.from_env(timeout=600, max_pool_size=64)
+    return client.made
+
+
+client.made = None
+
+
+def at_once(work, items):
+    """Nanoseconds until WORK is done with each of ITEMS, each on a thread of its own."""
     began = time.perf_counter_ns()
-    result = answer_exec.containers[container].exec_run(list(command))
-    took = time.perf_counter_ns() - began
+    if len(items) == 1:
+        work(items[0])
+    else:
+        with concurrent.futures.ThreadPoolExecutor(len(items)) as pool:
+            list(pool.map(work, items))
+    return time.perf_counter_ns() - began
+
+
+def execute(container, command):
+    result = container.exec_run(list(command))
     if result.exit_code != 0:
         raise RuntimeError(f"exit code {result.exit_code}")
-    return took
+
+
+def answer_exec(count, name, *command):
+    if name not in answer_exec.containers:
+        answer_exec.containers[name] = client().containers.get(name)
+    container = answer_exec.containers[name]
+    return at_once(lambda _: execute(container, command), range(int(count)))
 
 
 answer_exec.containers = {}
+
+
+def answer_run(count, image, folder):
+    def run(_):
+        answer_run.containers.append(client().containers.run(
+            image, ["sleep", "600"], detach=True, auto_remove=True,
+            volumes={folder: {"bind": "/workspace", "mode": "rw"}}))
+
+    return at_once(run, range(int(count)))
+
+
+answer_run.containers = []
+
+
+def answer_each(*command):
+    return at_once(lambda container: execute(container, command), answer_run.containers)
+
+
+def answer_remove():
+    took = at_once(lambda container: container.remove(force=True), answer_run.containers)
+    answer_run.containers.clear()
+    return took
 
 
 def answer_create_start(image, folder):
@@ -85,7 +133,8 @@ def answer_gone(container):
 
 
 def main():
-    answers = {"exec": answer_exec, "create_start": answer_create_start, "gone": answer_gone}
+    answers = {"exec": answer_exec, "run": answer_run, "each": answer_each, "remove": answer_remove,
+               "create_start": answer_create_start, "gone": answer_gone}
     for line in sys.stdin:
         word, *arguments = line.split()
         try:

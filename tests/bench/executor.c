@@ -2,9 +2,9 @@
 /* executor.c: see executor.h. */
 #include "executor.h"
 
+#include "parallel.h"
 #include "spawn.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -100,37 +100,16 @@ static bool run_once(struct executor *executor, const code_executor_block *block
     return good;
 }
 
-typedef struct parallel_run {
+struct parallel_run {
     struct executor *executor;
     const code_executor_block *block;
-    pthread_t thread;
-    bool good;
-} parallel_run;
+};
 
-static void *run_on_thread(void *argument)
+static bool run_one_of_many(void *context, int index)
 {
-    parallel_run *run = argument;
-    run->good = run_once(run->executor, run->block, false);
-    return NULL;
-}
-
-static bool run_in_parallel(struct executor *executor, const code_executor_block *block, int count)
-{
-    parallel_run runs[256];
-    bool good = true;
-    int started = 0;
-    while (started < count && started < 256) {
-        parallel_run *run = &runs[started];
-        *run = (parallel_run){.executor = executor, .block = block};
-        if (pthread_create(&run->thread, NULL, run_on_thread, run) != 0)
-            break;
-        started++;
-    }
-    for (int i = 0; i < started; i++) {
-        pthread_join(runs[i].thread, NULL);
-        good = runs[i].good && good;
-    }
-    return good && started == count;
+    const struct parallel_run *run = context;
+    (void)index;
+    return run_once(run->executor, run->block, false);
 }
 
 int64_t executor_run(struct executor *executor, const char *language, const char *code, int count)
@@ -141,10 +120,11 @@ int64_t executor_run(struct executor *executor, const char *language, const char
         .code = code,
         .code_length = strlen(code),
     };
+    struct parallel_run run = {executor, &block};
+    if (count != 1)
+        return parallel_ns(count, run_one_of_many, &run);
     int64_t began = now_ns();
-    bool good =
-        count == 1 ? run_once(executor, &block, true) : run_in_parallel(executor, &block, count);
-    return good ? now_ns() - began : -1;
+    return run_once(executor, &block, true) ? now_ns() - began : -1;
 }
 
 char *executor_interpreter(struct executor *executor, const char *language)

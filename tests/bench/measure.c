@@ -42,7 +42,7 @@ void measure(struct contender *contenders, int count, int rounds)
 
 static void report(const char *what, double value, const char *unit, double budget, bool at_least)
 {
-    if (value == 0) {
+    if (value < 0) {
         printf("  %-52s %10s\n", what, "unknown");
         return;
     }

@@ -23,7 +23,8 @@ struct contender {
 /* Lets each contender run once unmeasured, then ROUNDS times in turns. One that fails is left out. */
 void measure(struct contender *contenders, int count, int rounds);
 
-/* One line: WHAT, its value with a unit, and the budget that it has to keep to (0: none). */
+/* One line: WHAT, its value with a unit (negative: unknown), and the budget that it has to keep to
+ * (0: none). */
 void report_ratio(const char *what, double value, double at_most);
 void report_at_least(const char *what, double value, double at_least);
 void report_amount(const char *what, double value, const char *unit, double at_most);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* output.c: how fast much output streams, and what memory it takes. */
 #include "bench.h"
+#include "memory.h"
 #include "spawn.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { STREAM_ROUNDS = 3 };
@@ -41,34 +40,11 @@ static int64_t stream_docker_exec(void *context)
     return took;
 }
 
-/* The most that this process has been resident since the last reset, in MiB. */
-static double peak_memory(void)
-{
-    FILE *status = fopen("/proc/self/status", "re");
-    char line[256];
-    double kilobytes = 0;
-    while (status != NULL && fgets(line, sizeof line, status) != NULL)
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            kilobytes = strtod(line + 6, NULL);
-    if (status != NULL)
-        fclose(status);
-    return kilobytes / 1024;
-}
-
-static void reset_peak_memory(void)
-{
-    int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-    if (file < 0 || write(file, "5", 1) != 1)
-        fprintf(stderr, "bench: the peak of memory cannot be reset here\n");
-    if (file >= 0)
-        close(file);
-}
-
 void bench_output(struct bench *bench)
 {
     printf("\nOne block that writes 1 GiB, every byte of it seen by on_output\n");
-    reset_peak_memory();
-    double before = peak_memory();
+    memory_reset_peak(getpid());
+    double before = memory_peak(getpid());
     struct contender contenders[] = {
         {.name = "docker executor", .once = stream_docker, .context = bench},
         {.name = "docker exec (CLI)", .once = stream_docker_exec, .context = bench},
@@ -79,6 +55,6 @@ void bench_output(struct bench *bench)
     must(&contenders[2]);
     report_ratio("docker executor / docker exec (CLI)", ratio(&contenders[0], &contenders[1]), 1);
     /* The cap (10 MiB) bounds each of stdout and the joined output, and the result repeats the latter. */
-    report_amount("memory of the host process, above the beginning", peak_memory() - before, "MiB",
-                  3 * 10 + 8);
+    report_amount("memory of the host process, above the beginning", memory_peak(getpid()) - before,
+                  "MiB", 3 * 10 + 8);
 }

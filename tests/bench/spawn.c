@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,7 +50,7 @@ static bool start_one(char *const argv[], pid_t *child, int *output)
 /* Reads all of them until each has ended. */
 static void drain(struct pollfd *outputs, int count)
 {
-    static char buffer[65536];
+    char buffer[65536];
     for (int open = count; open > 0;) {
         if (poll(outputs, (nfds_t)count, -1) < 0 && errno != EINTR)
             return;
@@ -68,6 +69,13 @@ static void drain(struct pollfd *outputs, int count)
 
 int64_t spawn_ns(char *const argv[], int count)
 {
+    double memory;
+    return spawn_and_weigh_ns(argv, count, &memory);
+}
+
+int64_t spawn_and_weigh_ns(char *const argv[], int count, double *memory)
+{
+    *memory = 0;
     if (count > MOST)
         return -1;
     pid_t children[MOST];
@@ -82,7 +90,9 @@ int64_t spawn_ns(char *const argv[], int count)
     bool good = started == count;
     for (int i = 0; i < started; i++) {
         int status;
-        good = waitpid(children[i], &status, 0) == children[i] && status == 0 && good;
+        struct rusage usage = {0};
+        good = wait4(children[i], &status, 0, &usage) == children[i] && status == 0 && good;
+        *memory += (double)usage.ru_maxrss / 1024;
     }
     return good ? now_ns() - began : -1;
 }

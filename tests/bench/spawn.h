@@ -15,4 +15,7 @@ int64_t now_ns(void);
  */
 int64_t spawn_ns(char *const argv[], int count);
 
+/* The same, and what the processes took of memory together at most, in MiB. */
+int64_t spawn_and_weigh_ns(char *const argv[], int count, double *memory);
+
 #endif /* BENCH_SPAWN_H */
