@@ -53,7 +53,8 @@ static int32_t name_in_use(struct container *container, const char *name,
 static bool image_is_missing(const struct answer *answer)
 {
     return answer->status == 404 &&
-           (strstr(answer->message, "o such image") || strstr(answer->message, "mage not known"));
+           (strstr(answer->message, "o such image") || strstr(answer->message, "mage not known") ||
+            strstr(answer->message, "does not match the specified platform"));
 }
 
 /* The first: "Your kernel does not support swap limit capabilities …". */

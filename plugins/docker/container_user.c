@@ -60,6 +60,10 @@ static int32_t choose_by_workspace(const char *work_dir, uid_t *uid, gid_t *gid,
                                    code_executor_error *error)
 {
     struct stat status;
+    if (!work_dir) {
+        *uid = *gid = NOBODY;
+        return CODE_EXECUTOR_OK;
+    }
     int folder = open(work_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0 || fstat(folder, &status) != 0) {
         int number = errno;

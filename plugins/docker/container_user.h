@@ -20,7 +20,8 @@ bool container_user_is_chosen(const char *option);
 
 /*
  * *USER is what the engine is told for OPTION: NULL for NULL, the same text, or for the words above one in
- * SELF that depends on this process and on WORK_DIR, whose group may be changed for it.
+ * SELF that depends on this process and on WORK_DIR, whose group may be changed for it; NULL where code does
+ * not write to that folder itself.
  */
 int32_t container_user_choose(struct container_user *self, struct engine *engine,
                               const char *option, const char *work_dir, const char **user,

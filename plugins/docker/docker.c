@@ -32,6 +32,7 @@
  *     workspace_way.h  whether the container can see the workspace
  *     init_command.h   what runs in it first
  *     image.h image_reference.h pull_progress.h  pulling, and the names of images
+ *     platform.h       images for other machines
  *     registry_credentials.h docker_config.h credential_helper.h  what they are pulled with
  *     existing_container.h existing_workspace.h  a container that somebody else has started
  *     sweep.h labels.h what dead hosts left, and how it is known
@@ -52,6 +53,7 @@
 #include "existing_container.h"
 #include "init_command.h"
 #include "json.h"
+#include "platform.h"
 #include "pooled.h"
 #include "profile.h"
 #include "schema.h"
@@ -229,7 +231,10 @@ static int32_t docker_prepare(void *state, const launch_context *context, sessio
     int32_t status = CODE_EXECUTOR_OK;
     if (is_beside(docker))
         existing_container_settle(docker, context);
-    if (!docker->prepared)
+    if (!docker->prepared && docker->may_be_foreign)
+        status = platform_try(docker->engine, config_string(docker->config, "image"), over, folder,
+                              canceller, error);
+    if (!docker->prepared && status == CODE_EXECUTOR_OK)
         status = init_command_run(docker->config, context, over, folder, canceller, error);
     docker->prepared = docker->prepared || status == CODE_EXECUTOR_OK;
     return status;

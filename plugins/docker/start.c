@@ -15,6 +15,7 @@
 #include "docker.h"
 #include "image.h"
 #include "json.h"
+#include "platform.h"
 #include "registry_credentials.h"
 #include "sweep.h"
 #include <stdio.h>
@@ -79,9 +80,9 @@ static int32_t make_body(struct start *start, code_executor_error *error)
         status = runner_volume_find(start->context->runner_path, &docker->volume, error);
     docker->volume_known = status == CODE_EXECUTOR_OK;
     if (status == CODE_EXECUTOR_OK)
-        status = container_user_choose(&docker->user, docker->engine,
-                                       config_string(docker->config, "user"),
-                                       start->context->work_dir, &facts.user, error);
+        status = container_user_choose(
+            &docker->user, docker->engine, config_string(docker->config, "user"),
+            docker->way == WORKSPACE_COPIED ? NULL : start->context->work_dir, &facts.user, error);
     if (status == CODE_EXECUTOR_OK)
         status = container_body(docker->config, &facts, &start->body, error);
     if (status == CODE_EXECUTOR_OK)
@@ -106,10 +107,22 @@ static int32_t no_image(struct start *start, int32_t status, code_executor_error
     const char *policy = config_string(start->docker->config, "pull");
     if (strcmp(policy, "never") == 0)
         return error_append(error, status,
-                            ". pull is \"never\": bring it there with docker pull %s, or set pull "
-                            "to \"missing\"",
+                            ". pull is \"never\": bring it there with docker pull %s%s%s%s, or set "
+                            "pull to \"missing\"",
+                            start->platform ? "--platform " : "",
+                            start->platform ? start->platform : "", start->platform ? " " : "",
                             start->image);
     return error_append(error, status, ". It was pulled, and is not there all the same");
+}
+
+/* As nothing of the kind is there. REFUSAL: what the engine said to that. */
+static int32_t pull_missing(struct start *start, const code_executor_error *refusal,
+                            code_executor_error *error)
+{
+    int32_t status = pull(start, error);
+    if (status != CODE_EXECUTOR_OK && status != CODE_EXECUTOR_CANCELLED && start->platform)
+        error_append(error, status, ". It was pulled because of platform: %s", refusal->message);
+    return status;
 }
 
 /* Creates, and does what can be done about a missing image and a name that a dead host holds. */
@@ -119,14 +132,18 @@ static int32_t create(struct start *start, code_executor_error *error)
     const char *policy = config_string(docker->config, "pull");
     for (;;) {
         int32_t status = CODE_EXECUTOR_OK;
-        enum create_result result = container_create(&docker->container, start->name,
-                                                     start->platform, start->body, &status, error);
+        code_executor_error refusal = CODE_EXECUTOR_ERROR_INIT;
+        enum create_result result = container_create(
+            &docker->container, start->name, start->platform, start->body, &status, &refusal);
+        if (status != CODE_EXECUTOR_OK)
+            error_set(error, status, "%s", refusal.message);
+        docker->may_be_foreign = platform_may_be_foreign(&docker->container, start->platform);
         if (result == CREATE_OK)
             return launch_cancelled(start->context)
                        ? error_set(error, CODE_EXECUTOR_CANCELLED, "cancelled")
                        : status;
         if (result == CREATE_NO_IMAGE && !start->pulled && strcmp(policy, "never") != 0) {
-            status = pull(start, error);
+            status = pull_missing(start, &refusal, error);
             if (status == CODE_EXECUTOR_OK)
                 continue;
             return status;
@@ -363,6 +380,7 @@ static int32_t start_up(struct start *start, transport **opened, code_executor_e
     if (status == CODE_EXECUTOR_OK)
         status = deal_with_left(start, opened, &up, error);
     docker->prepared = up;
+    docker->may_be_foreign = false;
     if (status != CODE_EXECUTOR_OK || up)
         return status;
     choose_name(start);

@@ -11,6 +11,7 @@ add_dependencies(docker_support docker)
 set(docker_tests
     docker
     docker_existing
+    docker_kinds
     docker_options
     docker_pool
     docker_pull

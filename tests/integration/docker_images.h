@@ -7,10 +7,12 @@
 
 /*
  * Makes the image NAME ("repository:tag") whose files are what the shell SCRIPT leaves in the folder that it
- * is run in. CHANGES are lines of a Dockerfile, each ended by a newline; ARCHITECTURE may be NULL.
+ * is run in. CHANGES are lines of a Dockerfile, each ended by a newline.
  */
-void image_make(const char *name, const char *script, const char *changes,
-                const char *architecture);
+void image_make(const char *name, const char *script, const char *changes);
+
+/* The same with /bin as PATH, for machines of another ARCHITECTURE. */
+void image_make_foreign(const char *name, const char *script, const char *architecture);
 
 /* A script for image_make: busybox as /bin/sh and some others. */
 #define BUSYBOX                                                                                    \

@@ -104,7 +104,7 @@ static void publish(const char *name, const char *version)
     char script[512];
     snprintf(script, sizeof script,
              BUSYBOX "echo %s > version; head -c " LAYER_SIZE " /dev/urandom > weight", version);
-    image_make(name, script, "ENV PATH=/bin\n", NULL);
+    image_make(name, script, "ENV PATH=/bin\n");
     push(name);
     image_remove(name);
 }
@@ -277,7 +277,7 @@ static void always_asks_for_what_is_new_and_missing_does_not(void **state)
         make_instance("'image': '" OPEN "changing:1', 'pull': 'always'");
     expect_output(missing, "cat /version", "old\n");
     expect_output(always, "cat /version", "old\n");
-    image_make(OPEN "other:1", BUSYBOX "echo new > version", "ENV PATH=/bin\n", NULL);
+    image_make(OPEN "other:1", BUSYBOX "echo new > version", "ENV PATH=/bin\n");
     assert_int_equal(
         ask("POST", "/images/" OPEN "changing:1/tag?repo=" OPEN "kept&tag=1", NULL, NULL), 201);
     assert_int_equal(

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_kinds.c: images of all kinds: with settings of their own, with next to nothing in them, and for
+ * other machines.
+ */
+#include "docker_images.h"
+#include "docker_support.h"
+#include "json.h"
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define NAME "code-executor-test-kind:1"
+#define PATH "ENV PATH=/bin\n"
+
+/* With the image NAME, MORE options and MODE for the workspace: shell CODE prints OUTPUT. */
+static void expect_prints(const char *more, const char *code, const char *output)
+{
+    code_executor_instance *instance = make_instance("'image': '" NAME "'%s", more);
+    expect_output(instance, code, output);
+    docker->destroy(instance);
+}
+
+static int remove_it(void **state)
+{
+    (void)state;
+    image_remove(NAME);
+    chmod(workspace, 0700);
+    return 0;
+}
+
+static void expect_start_fails(const char *more, int32_t status, const char *const *words)
+{
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    size_t before = container_count();
+    code_executor_instance *instance = make_instance("'image': '" NAME "'%s", more);
+    int32_t got = docker->start(instance, &error);
+    if (got != status)
+        fail_msg("status %d: %s", got, error.message);
+    for (; *words; words++)
+        if (!strstr(error.message, *words))
+            fail_msg("\"%s\" is not in: %s", *words, error.message);
+    docker->destroy(instance);
+    expect_container_count(before);
+}
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- settings ---------------------------------------------------------------------------------- */
+
+/* Each is in the way of a program that is to be the first process, or of one that runs in the workspace. */
+static void settings_of_an_image_do_not_get_in_the_way(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *change;
+        const char *code;
+        const char *output;
+    } table[] = {
+        {"ENTRYPOINT [\"/bin/false\"]", "cat /proc/1/comm", "runner\n"},
+        {"ENTRYPOINT [\"/bin/no-such-program\"]", "echo runs", "runs\n"},
+        {"ENTRYPOINT exec /bin/false", "echo runs", "runs\n"},
+        {"CMD [\"/bin/false\"]", "cat /proc/1/cmdline | cat", "/.code_executor/runner"},
+        {"WORKDIR /no/such/folder", "pwd", "/workspace\n"},
+        {"USER 1234:1235", "echo $(id -u):$(id -g)", "1234:1235\n"},
+        {"HEALTHCHECK --interval=1s CMD [\"/bin/false\"]",
+         "sleep 2; ls -d /proc/[0-9]* | grep -c .", "5\n"},
+        {"VOLUME /data", "echo x > /data/y; cat /data/y", "x\n"},
+        {"VOLUME /workspace", "echo x > seen; cat seen", "x\n"},
+        {"ENV A=b", "echo $A", "b\n"},
+        {"LABEL code-executor.launch=forged", "echo runs", "runs\n"},
+        {"ONBUILD RUN false", "echo runs", "runs\n"},
+    };
+    chmod(workspace, 0777);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char changes[256];
+        snprintf(changes, sizeof changes, PATH "%s\n", table[i].change);
+        image_make(NAME, BUSYBOX, changes);
+        expect_prints("", table[i].code, table[i].output);
+        image_remove(NAME);
+    }
+}
+
+static void anonymous_volumes_of_an_image_go_with_the_container(void **state)
+{
+    (void)state;
+    struct answer CLEANUP_ANSWER before = {0}, after = {0};
+    image_make(NAME, BUSYBOX, PATH "VOLUME /data\n");
+    assert_int_equal(ask("GET", "/volumes", NULL, &before), 200);
+    expect_prints("", "echo x > /data/y", "");
+    assert_int_equal(ask("GET", "/volumes", NULL, &after), 200);
+    assert_int_equal(json_object_array_length(json_member(after.json, "Volumes")),
+                     json_object_array_length(json_member(before.json, "Volumes")));
+}
+
+static void user_that_the_image_only_names_is_explained(void **state)
+{
+    (void)state;
+    image_make(NAME, BUSYBOX, PATH "USER nobody\n");
+    expect_start_fails("", CODE_EXECUTOR_INVALID, WORDS("nobody", "user must exist"));
+    expect_prints(", 'user': '0:0'", "id -u", "0\n");
+}
+
+/* ---- next to nothing --------------------------------------------------------------------------- */
+
+static void image_without_python_runs_shells(void **state)
+{
+    (void)state;
+    image_make(NAME, BUSYBOX, PATH);
+    code_executor_instance *instance = make_instance("'image': '" NAME "'");
+    expect_output(instance, "echo runs", "runs\n");
+    code_executor_result *result = run(instance, "python", "print(1)");
+    assert_int_equal(result->exit_code, 127);
+    assert_non_null(strstr(result->output, "python"));
+    docker->result_free(result);
+    docker->destroy(instance);
+}
+
+/* Nothing but a program that code is written for. */
+static void image_without_a_shell_runs_what_it_has(void **state)
+{
+    (void)state;
+    image_make(NAME, "mkdir bin && cp /bin/busybox bin/awk", PATH);
+    code_executor_instance *instance =
+        make_instance("'image': '" NAME "', 'languages': {'awk': {'commands': [['awk', '-f', "
+                      "'{file}']]}}");
+    code_executor_result *result = run(instance, "awk", "BEGIN { print 6 * 7 }");
+    assert_string_equal(result->output, "42\n");
+    docker->result_free(result);
+    result = run(instance, "sh", "echo runs");
+    assert_int_equal(result->exit_code, 127);
+    assert_non_null(strstr(result->output, "sh"));
+    docker->result_free(result);
+    docker->destroy(instance);
+    expect_start_fails(", 'init_command': 'true'", CODE_EXECUTOR_UNAVAILABLE,
+                       WORDS("init_command needs sh"));
+}
+
+static void image_without_any_file_starts(void **state)
+{
+    (void)state;
+    image_make(NAME, "true", "");
+    code_executor_instance *instance = make_instance("'image': '" NAME "', 'profile': 'strict'");
+    start(instance);
+    code_executor_result *result = run(instance, "sh", "echo runs");
+    assert_int_equal(result->exit_code, 127);
+    docker->result_free(result);
+    docker->destroy(instance);
+}
+
+static void folders_that_an_image_has_at_our_places_are_covered(void **state)
+{
+    (void)state;
+    image_make(NAME,
+               BUSYBOX "mkdir workspace .code_executor && echo theirs > workspace/file && "
+                       "cp bin/busybox .code_executor/runner",
+               PATH);
+    expect_prints("", "cat /workspace/file 2> /dev/null || echo hidden; cat /proc/1/comm",
+                  "hidden\nrunner\n");
+}
+
+/* ---- for other machines ------------------------------------------------------------------------ */
+
+/* busybox, with the mark of another machine in its head (e_machine). */
+#ifdef __aarch64__
+#define OURS  "arm64"
+#define OTHER "amd64"
+#define MARK  "\\076"
+#else
+#define OURS  "amd64"
+#define OTHER "arm64"
+#define MARK  "\\267"
+#endif
+#define FOREIGN                                                                                    \
+    BUSYBOX "printf '" MARK "' | dd of=bin/busybox bs=1 seek=18 conv=notrunc 2> /dev/null"
+
+static void image_for_another_machine_is_told_apart(void **state)
+{
+    (void)state;
+    image_make_foreign(NAME, FOREIGN, OTHER);
+    expect_start_fails("", CODE_EXECUTOR_UNSUPPORTED,
+                       WORDS(NAME, "linux/" OTHER, "linux/" OURS, "binfmt"));
+    expect_start_fails(", 'platform': 'linux/" OTHER "'", CODE_EXECUTOR_UNSUPPORTED,
+                       WORDS("linux/" OTHER, "linux/" OURS));
+}
+
+/* As with an emulator: what counts is whether its programs run. */
+static void image_for_another_machine_that_runs_is_used(void **state)
+{
+    (void)state;
+    image_make_foreign(NAME, BUSYBOX, OTHER);
+    expect_prints("", "echo runs", "runs\n");
+    expect_prints(", 'platform': 'linux/" OTHER "'", "echo runs", "runs\n");
+}
+
+static void platform_that_the_engine_does_not_have_is_pulled(void **state)
+{
+    (void)state;
+    image_make(NAME, BUSYBOX, PATH);
+    expect_start_fails(", 'platform': 'linux/" OTHER "', 'pull': 'never'",
+                       CODE_EXECUTOR_UNSUPPORTED, WORDS(NAME, "linux/" OTHER, OURS));
+    image_remove(NAME);
+    image_make("localhost:1/kind:1", BUSYBOX, PATH);
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    code_executor_instance *instance =
+        make_instance("'image': 'localhost:1/kind:1', 'platform': 'linux/" OTHER "'");
+    assert_int_equal(docker->start(instance, &error), CODE_EXECUTOR_UNAVAILABLE);
+    if (!strstr(error.message, "cannot pull the image") || !strstr(error.message, OURS))
+        fail_msg("%s", error.message);
+    docker->destroy(instance);
+    image_remove("localhost:1/kind:1");
+}
+
+static void platform_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    image_make(NAME, BUSYBOX, PATH);
+    expect_start_fails(", 'platform': 'no such platform', 'pull': 'never'", CODE_EXECUTOR_INVALID,
+                       WORDS("platform"));
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, remove_it)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(settings_of_an_image_do_not_get_in_the_way),
+        TEST(anonymous_volumes_of_an_image_go_with_the_container),
+        TEST(user_that_the_image_only_names_is_explained),
+        TEST(image_without_python_runs_shells),
+        TEST(image_without_a_shell_runs_what_it_has),
+        TEST(image_without_any_file_starts),
+        TEST(folders_that_an_image_has_at_our_places_are_covered),
+        TEST(image_for_another_machine_is_told_apart),
+        TEST(image_for_another_machine_that_runs_is_used),
+        TEST(platform_that_the_engine_does_not_have_is_pulled),
+        TEST(platform_that_is_none_is_refused),
+    };
+    if (access("/bin/busybox", X_OK) != 0)
+        return docker_test_skip("there is no static busybox (busybox-static)");
+    return docker_test_main("docker_kinds", tests, sizeof tests / sizeof tests[0]);
+}
