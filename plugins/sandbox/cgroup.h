@@ -20,6 +20,7 @@
 
 #include "error.h"
 #include "helper_process.h"
+#include "mount_list.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -34,11 +35,11 @@ typedef struct cgroup_places {
 } cgroup_places;
 
 /*
- * Looks for places for the controllers that are WANTED, as two files in the format of
- * /proc/self/mountinfo and /proc/self/cgroup tell. Changes nothing, unless ENABLE: then controllers may
+ * Looks for places for the controllers that are WANTED, as the mounts and a file in the format of
+ * /proc/self/cgroup tell. Changes nothing, unless ENABLE: then controllers may
  * be handed down where they were not. What cannot be found is no failure. False: no memory.
  */
-bool cgroup_find(const char *mounts_file, const char *membership_file,
+bool cgroup_find(const mount_list *mounts, const char *membership_file,
                  const bool wanted[CGROUP_CONTROLLERS], bool enable, cgroup_places *places);
 void cgroup_places_free(cgroup_places *places);
 

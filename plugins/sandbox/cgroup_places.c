@@ -60,48 +60,12 @@ static char *find_membership(const char *file_name, const char *controller)
     return found;
 }
 
-/* Undoes the \040 by which mountinfo writes a space, in place. */
-static void unescape(char *text)
+/* Whether MOUNT is the tree of CONTROLLER (version 2: NULL), or a part of it. */
+static bool is_tree(const mount_entry *mount, const char *controller)
 {
-    char *to = text;
-    for (const char *from = text; *from; to++) {
-        unsigned code = 0;
-        if (from[0] == '\\' && sscanf(from + 1, "%3o", &code) == 1) {
-            *to = (char)code;
-            from += 4;
-        } else {
-            *to = *from++;
-        }
-    }
-    *to = '\0';
-}
-
-/* Whether LINE of mountinfo is the tree of CONTROLLER (version 2: NULL); then *ROOT is the part of the
- * tree that is mounted, *MOUNT where. Both point into LINE, which is taken apart. */
-static bool is_tree(char *line, const char *controller, char **root, char **mount)
-{
-    char *tail = strstr(line, " - ");
-    if (!tail)
-        return false;
-    *tail = '\0';
-    char type[32] = "";
-    char options[512] = "";
-    if (sscanf(tail + 3, "%31s %*s %511s", type, options) != 2)
-        return false;
-    if (controller ? strcmp(type, "cgroup") != 0 || !has_word(options, ",", controller)
-                   : strcmp(type, "cgroup2") != 0)
-        return false;
-    char *rest = NULL;
-    char *field = strtok_r(line, " ", &rest);
-    for (int i = 1; field && i < 4; i++)
-        field = strtok_r(NULL, " ", &rest);
-    *root = field;
-    *mount = field ? strtok_r(NULL, " ", &rest) : NULL;
-    if (!*mount)
-        return false;
-    unescape(*root);
-    unescape(*mount);
-    return true;
+    return controller
+               ? strcmp(mount->type, "cgroup") == 0 && has_word(mount->options, ",", controller)
+               : strcmp(mount->type, "cgroup2") == 0;
 }
 
 /* The folder of the group at PATH of the tree whose part ROOT is mounted at MOUNT; NULL: not visible. */
@@ -121,27 +85,19 @@ static char *place_path(const char *root, const char *mount, const char *path)
 }
 
 /* Our own folder in the tree of CONTROLLER (version 2: NULL), and the tree's mount; both free(). */
-static bool find_own(const char *mounts_file, const char *membership_file, const char *controller,
+static bool find_own(const mount_list *mounts, const char *membership_file, const char *controller,
                      char **own, char **top)
 {
     *own = *top = NULL;
     char *path = find_membership(membership_file, controller);
-    FILE *file = path ? fopen(mounts_file, "re") : NULL;
-    char *line = NULL;
-    size_t room = 0;
-    while (file && !*own && getline(&line, &room, file) > 0) {
-        char *root = NULL;
-        char *mount = NULL;
-        line[strcspn(line, "\n")] = '\0';
-        if (!is_tree(line, controller, &root, &mount))
+    for (size_t i = 0; path && !*own && i < mounts->count; i++) {
+        const mount_entry *mount = &mounts->entries[i];
+        if (!is_tree(mount, controller))
             continue;
-        *own = place_path(root, mount, path);
-        *top = *own ? strdup(mount) : NULL;
+        *own = place_path(mount->root, mount->place, path);
+        *top = *own ? strdup(mount->place) : NULL;
     }
-    free(line);
     free(path);
-    if (file)
-        fclose(file);
     if (*own && *top)
         return true;
     free(*own);
@@ -257,13 +213,13 @@ static bool climb(char *own, const char *top, const bool wanted[CGROUP_CONTROLLE
     return best > 0;
 }
 
-static bool find_version_2(const char *mounts_file, const char *membership_file,
+static bool find_version_2(const mount_list *mounts, const char *membership_file,
                            const bool wanted[CGROUP_CONTROLLERS], bool enable,
                            cgroup_places *places)
 {
     char *own = NULL;
     char *top = NULL;
-    if (!find_own(mounts_file, membership_file, NULL, &own, &top))
+    if (!find_own(mounts, membership_file, NULL, &own, &top))
         return true;
     char *from = strdup(own);
     /* What is handed down already is taken before anything is changed. */
@@ -286,12 +242,12 @@ static bool find_version_2(const char *mounts_file, const char *membership_file,
     return memory;
 }
 
-static void find_version_1(const char *mounts_file, const char *membership_file,
+static void find_version_1(const mount_list *mounts, const char *membership_file,
                            enum cgroup_controller controller, cgroup_places *places)
 {
     char *own = NULL;
     char *top = NULL;
-    if (!find_own(mounts_file, membership_file, controller_names[controller], &own, &top))
+    if (!find_own(mounts, membership_file, controller_names[controller], &own, &top))
         return;
     free(top);
     if (may_write(own, ".")) {
@@ -302,17 +258,17 @@ static void find_version_1(const char *mounts_file, const char *membership_file,
     }
 }
 
-bool cgroup_find(const char *mounts_file, const char *membership_file,
+bool cgroup_find(const mount_list *mounts, const char *membership_file,
                  const bool wanted[CGROUP_CONTROLLERS], bool enable, cgroup_places *places)
 {
     memset(places, 0, sizeof *places);
-    if (!find_version_2(mounts_file, membership_file, wanted, enable, places)) {
+    if (!find_version_2(mounts, membership_file, wanted, enable, places)) {
         cgroup_places_free(places);
         return false;
     }
     for (int i = 0; i < CGROUP_CONTROLLERS; i++)
         if (wanted[i] && !places->of[i].folder)
-            find_version_1(mounts_file, membership_file, (enum cgroup_controller)i, places);
+            find_version_1(mounts, membership_file, (enum cgroup_controller)i, places);
     return true;
 }
 

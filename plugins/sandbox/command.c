@@ -109,7 +109,7 @@ void command_add_descriptor(command_line *built, const char *word, int fd)
 void command_add_file(command_line *built, const char *word, const char *path)
 {
     fork_guard_enter();
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     fork_guard_add(file);
     fork_guard_leave();
     add_file(built, word, file);

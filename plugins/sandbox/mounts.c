@@ -25,7 +25,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +32,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define COPY_MOST ((size_t)4 * 1024 * 1024)
+#define COPY_MOST ((off_t)4 * 1024 * 1024)
 
 /* The programs and libraries of the system. Where /bin and the like are links into /usr they become
  * links inside. Debian keeps the package list of its Haskell compiler in /var. */
@@ -62,8 +61,8 @@ static const char *const settings[] = {
     "/etc/dotnet",
 };
 
-/* The same, with a number or the like in its name: patterns of the shell for names in /etc. */
-static const char *const numbered_settings[] = {"ld-musl-*.path", "java-*"};
+/* The same, where a number or the like is part of the name: how names in /etc begin. */
+static const char *const numbered_settings[] = {"ld-musl-", "java-"};
 
 /* With the host's network: the way to names, and certificates (never the private keys beside them). */
 static const char *const network_settings[] = {
@@ -117,25 +116,35 @@ static void copy_bytes(command_line *built, const char *path, const void *bytes,
     command_add(built, path, NULL);
 }
 
-/* Copies FILE to PATH inside, with APPENDIX behind it. What is too large to be a setting is left out. */
-static void copy_file(command_line *built, const char *file, const char *path, const char *appendix)
+/* Copies FILE to PATH inside. What is too large to be a setting, or cannot be read, is left out. */
+static void copy_file(command_line *built, const char *file, const char *path, off_t size)
 {
-    size_t more = strlen(appendix);
+    if (size > COPY_MOST || access(file, R_OK) != 0)
+        return;
+    command_add(built, "--perms", "0444", NULL);
+    command_add_file(built, "--file", file);
+    command_add(built, path, NULL);
+}
+
+/* The host's names, and the sandbox's own. */
+static void copy_hosts(command_line *built)
+{
+    static const char own[] = "\n127.0.0.1\tsandbox\n";
+    char *bytes = NULL;
     struct stat status;
-    int descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor >= 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
-        (size_t)status.st_size <= COPY_MOST) {
-        size_t room = (size_t)status.st_size;
-        char *bytes = malloc(room + more + 1);
-        ssize_t length = bytes ? read(descriptor, bytes, room) : -1;
-        if (length >= 0) {
-            memcpy(bytes + length, appendix, more);
-            copy_bytes(built, path, bytes, (size_t)length + more);
-        }
-        free(bytes);
+    int file = open("/etc/hosts", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t length = 0;
+    if (file >= 0 && fstat(file, &status) == 0 && status.st_size <= COPY_MOST)
+        bytes = malloc((size_t)status.st_size + sizeof own);
+    if (bytes)
+        length = read(file, bytes, (size_t)status.st_size);
+    if (bytes && length >= 0) {
+        memcpy(bytes + length, own, sizeof own);
+        copy_bytes(built, "/etc/hosts", bytes, (size_t)length + sizeof own - 1);
     }
-    if (descriptor >= 0)
-        close(descriptor);
+    free(bytes);
+    if (file >= 0)
+        close(file);
 }
 
 /*
@@ -147,14 +156,18 @@ static void add_setting(command_line *built, const char *path)
 {
     struct stat status;
     char target[PATH_MAX];
-    if (!realpath(path, target) || stat(target, &status) != 0 || !(status.st_mode & S_IROTH))
+    bool is_link = lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+    if (is_link && !realpath(path, target))
         return;
-    if (strcmp(target, path) != 0 && strncmp(target, "/usr/", 5) == 0)
+    const char *source = is_link ? target : path;
+    if (stat(source, &status) != 0 || !(status.st_mode & S_IROTH))
+        return;
+    if (is_link && strncmp(target, "/usr/", 5) == 0)
         command_add(built, "--symlink", target, path, NULL);
     else if (S_ISDIR(status.st_mode) && (status.st_mode & S_IXOTH))
-        command_add(built, "--ro-bind", target, path, NULL);
+        command_add(built, "--ro-bind", source, path, NULL);
     else if (S_ISREG(status.st_mode))
-        copy_file(built, target, path, "");
+        copy_file(built, source, path, status.st_size);
 }
 
 static void add_settings(command_line *built, const char *const *paths, size_t count)
@@ -168,7 +181,7 @@ static void add_numbered_settings(command_line *built)
     DIR *folder = opendir("/etc");
     for (struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder))
         for (size_t i = 0; i < COUNT(numbered_settings); i++)
-            if (fnmatch(numbered_settings[i], entry->d_name, FNM_PERIOD) == 0) {
+            if (strncmp(entry->d_name, numbered_settings[i], strlen(numbered_settings[i])) == 0) {
                 char path[sizeof "/etc/" + NAME_MAX];
                 snprintf(path, sizeof path, "/etc/%s", entry->d_name);
                 add_setting(built, path);
@@ -188,7 +201,7 @@ static void add_etc(command_line *built, const sandbox_options *options)
     copy_bytes(built, "/etc/nsswitch.conf", nsswitch, sizeof nsswitch - 1);
     if (options->host_network) {
         add_settings(built, network_settings, COUNT(network_settings));
-        copy_file(built, "/etc/hosts", "/etc/hosts", "\n127.0.0.1\tsandbox\n");
+        copy_hosts(built);
     } else {
         copy_bytes(built, "/etc/hosts", hosts, sizeof hosts - 1);
     }

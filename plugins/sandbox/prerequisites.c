@@ -5,7 +5,6 @@
 #include "diagnosis.h"
 #include "workspace_folder.h"
 #include <errno.h>
-#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,31 +91,19 @@ static bool is_kernel_type(const char *type)
     return false;
 }
 
-/* A mount of the kernel's that FOLDER, without links, holds or lies in; else false. */
-static bool find_kernel_mount(const char *folder, char place[PATH_MAX], char type[64])
+/* A mount of the kernel's that FOLDER, without links, holds or lies in; or NULL. */
+static const mount_entry *find_kernel_mount(const mount_list *mounts, const char *folder)
 {
-    FILE *mounts = setmntent("/proc/self/mounts", "re");
-    size_t nearest = 0;
-    bool lies_in = false;
-    bool holds = false;
-    struct mntent *mount = mounts ? getmntent(mounts) : NULL;
-    for (; mount && !holds; mount = getmntent(mounts)) {
-        bool kernels = is_kernel_type(mount->mnt_type);
-        size_t length = strlen(mount->mnt_dir);
-        holds = kernels && is_beneath(mount->mnt_dir, folder);
-        bool above = is_beneath(folder, mount->mnt_dir) && length >= nearest;
-        if (above) {
-            nearest = length;
-            lies_in = kernels;
-        }
-        if (holds || (above && kernels)) {
-            snprintf(place, PATH_MAX, "%s", mount->mnt_dir);
-            snprintf(type, 64, "%s", mount->mnt_type);
-        }
+    const mount_entry *nearest = NULL; /* of those above; of several in one place the last */
+    for (size_t i = 0; i < mounts->count; i++) {
+        const mount_entry *mount = &mounts->entries[i];
+        if (is_kernel_type(mount->type) && is_beneath(mount->place, folder))
+            return mount;
+        if (is_beneath(folder, mount->place) &&
+            (!nearest || strlen(mount->place) >= strlen(nearest->place)))
+            nearest = mount;
     }
-    if (mounts)
-        endmntent(mounts);
-    return holds || lies_in;
+    return nearest && is_kernel_type(nearest->type) ? nearest : NULL;
 }
 
 /*
@@ -124,35 +111,36 @@ static bool find_kernel_mount(const char *folder, char place[PATH_MAX], char typ
  * holds the host's /proc: "/" does, and so does the root of another system where somebody mounted one. What is
  * given to be written must be files.
  */
-static int32_t check_writable(const char *key, const char *path, code_executor_error *error)
+static int32_t check_writable(const mount_list *mounts, const char *key, const char *path,
+                              code_executor_error *error)
 {
     char folder[PATH_MAX];
-    char place[PATH_MAX];
-    char type[64];
-    if (!realpath(path, folder) || !find_kernel_mount(folder, place, type))
+    const mount_entry *kernels = realpath(path, folder) ? find_kernel_mount(mounts, folder) : NULL;
+    if (!kernels)
         return CODE_EXECUTOR_OK;
     return error_set(
         error, CODE_EXECUTOR_INVALID,
         "%s: %s cannot be given to code that may do harm: it %s %s, which is no files but "
         "the kernel (%s)",
-        key, path, is_beneath(place, folder) ? "holds" : "lies in", place, type);
+        key, path, is_beneath(kernels->place, folder) ? "holds" : "lies in", kernels->place,
+        kernels->type);
 }
 
 static int32_t check_binds(const sandbox_options *options, const launch_context *context,
-                           code_executor_error *error)
+                           const mount_list *mounts, code_executor_error *error)
 {
     for (size_t i = 0; i < options->bind_count; i++) {
         const sandbox_bind *bind = &options->binds[i];
         if (access(bind->source, F_OK) != 0)
             return error_set_errno(error, CODE_EXECUTOR_INVALID, errno, "%s: cannot show %s inside",
                                    bind->writable ? "bind_rw" : "bind_ro", bind->source);
-        int32_t status =
-            bind->writable ? check_writable("bind_rw", bind->source, error) : CODE_EXECUTOR_OK;
+        int32_t status = bind->writable ? check_writable(mounts, "bind_rw", bind->source, error)
+                                        : CODE_EXECUTOR_OK;
         if (status != CODE_EXECUTOR_OK)
             return status;
         warn_of_bind_above(bind, context);
     }
-    return check_writable("work_dir", context->work_dir, error);
+    return check_writable(mounts, "work_dir", context->work_dir, error);
 }
 
 /*
@@ -178,7 +166,8 @@ static int32_t look_at_workspace(const char *work_dir, prerequisites *found,
 int32_t prerequisites_find(const sandbox_options *options, const launch_context *context,
                            prerequisites *found, code_executor_error *error)
 {
-    int32_t status = check_binds(options, context, error);
+    mount_list_read(&found->mounts, MOUNT_LIST_FILE);
+    int32_t status = check_binds(options, context, &found->mounts, error);
     if (status == CODE_EXECUTOR_OK)
         status = find_bubblewrap(options->bubblewrap, found->bubblewrap, error);
     if (status == CODE_EXECUTOR_OK)
@@ -186,4 +175,9 @@ int32_t prerequisites_find(const sandbox_options *options, const launch_context 
     if (status == CODE_EXECUTOR_OK)
         status = look_at_workspace(context->work_dir, found, error);
     return status;
+}
+
+void prerequisites_free(prerequisites *found)
+{
+    mount_list_free(&found->mounts);
 }

@@ -13,7 +13,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define MOUNTS_FILE     "/proc/self/mountinfo"
 #define MEMBERSHIP_FILE "/proc/self/cgroup"
 
 /* Bandwidth is so much time in each period. The kernel takes no quota below a millisecond. */
@@ -118,8 +117,12 @@ void limits_foresee(const sandbox_options *options, enum limit_means means[LIMIT
     bool wanted[LIMITS];
     find_wanted(options, wanted);
     cgroup_places places = {0};
-    if (any(wanted))
-        (void)cgroup_find(MOUNTS_FILE, MEMBERSHIP_FILE, wanted, false, &places);
+    if (any(wanted)) {
+        mount_list mounts;
+        mount_list_read(&mounts, MOUNT_LIST_FILE);
+        (void)cgroup_find(&mounts, MEMBERSHIP_FILE, wanted, false, &places);
+        mount_list_free(&mounts);
+    }
     choose(options, &places, means);
     cgroup_places_free(&places);
 }
@@ -193,14 +196,14 @@ static int32_t make_group(const sandbox_options *options, cgroup_places *places,
                            "the kernel does not accept the limits (memory, cpus, pids_limit)");
 }
 
-int32_t limits_impose(const sandbox_options *options, enum limit_means means[LIMITS], cgroup *group,
-                      code_executor_error *error)
+int32_t limits_impose(const sandbox_options *options, const mount_list *mounts,
+                      enum limit_means means[LIMITS], cgroup *group, code_executor_error *error)
 {
     bool wanted[LIMITS];
     find_wanted(options, wanted);
     memset(group, 0, sizeof *group);
     cgroup_places places = {0};
-    if (any(wanted) && !cgroup_find(MOUNTS_FILE, MEMBERSHIP_FILE, wanted, true, &places))
+    if (any(wanted) && !cgroup_find(mounts, MEMBERSHIP_FILE, wanted, true, &places))
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for the limits");
     int32_t status = make_group(options, &places, group, error);
     choose(options, &places, means);

@@ -47,7 +47,7 @@ void limits_foresee(const sandbox_options *options, enum limit_means means[LIMIT
 
 /* Chooses, and makes the cgroup if one is used. Failure leaves nothing. GROUP is to be removed even where
  * it is empty. */
-int32_t limits_impose(const sandbox_options *options, enum limit_means means[LIMITS], cgroup *group,
-                      code_executor_error *error);
+int32_t limits_impose(const sandbox_options *options, const mount_list *mounts,
+                      enum limit_means means[LIMITS], cgroup *group, code_executor_error *error);
 
 #endif /* CODE_EXECUTOR_SANDBOX_RESOURCE_LIMITS_H */

@@ -9,7 +9,7 @@
  *                                           seccomp
  *
  *     options.c         the configuration
- *     prerequisites.c   programs and folders of the host that a start needs
+ *     prerequisites.c mount_list.c   programs and folders of the host that a start needs
  *     mounts.c          what is seen of the file system
  *     command.c         the command line of bubblewrap, namespaces
  *     filter.c          which system calls are refused
@@ -140,11 +140,11 @@ static int32_t prepare_filter(sandbox *self, code_executor_error *error)
     return filter_build(pins, &self->filter, &self->filter_length, error);
 }
 
-static int32_t impose_limits(sandbox *self, const launch_context *context,
+static int32_t impose_limits(sandbox *self, const launch_context *context, const mount_list *mounts,
                              code_executor_error *error)
 {
     enum limit_means means[LIMITS];
-    int32_t status = limits_impose(&self->options, means, &self->group, error);
+    int32_t status = limits_impose(&self->options, mounts, means, &self->group, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     pthread_mutex_lock(&self->lock);
@@ -348,7 +348,7 @@ static void explain(void *state, code_executor_error *error)
 static int32_t start(sandbox *self, const launch_context *context, const prerequisites *found,
                      struct ends *ends, code_executor_error *error)
 {
-    int32_t status = impose_limits(self, context, error);
+    int32_t status = impose_limits(self, context, &found->mounts, error);
     if (status == CODE_EXECUTOR_OK)
         status = start_bubblewrap(self, context, found, ends, error);
     if (status != CODE_EXECUTOR_OK)
@@ -368,20 +368,16 @@ static int32_t start(sandbox *self, const launch_context *context, const prerequ
     return await_runner(self, context, ends->ready[0], error);
 }
 
-static int32_t sandbox_launch(void *state, const launch_context *context, launched *made,
-                              code_executor_error *error)
+static int32_t launch_with(sandbox *self, const launch_context *context, const prerequisites *found,
+                           launched *made, code_executor_error *error)
 {
-    sandbox *self = state;
     struct ends ends;
-    prerequisites found;
-    int32_t status = prerequisites_find(&self->options, context, &found, error);
-    if (status == CODE_EXECUTOR_OK)
-        status = open_ends(&ends, error);
+    int32_t status = open_ends(&ends, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     made->folder = strdup(SANDBOX_WORKSPACE);
     made->binds_work_dir = true;
-    status = made->folder ? start(self, context, &found, &ends, error)
+    status = made->folder ? start(self, context, found, &ends, error)
                           : error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory to start");
     if (status == CODE_EXECUTOR_OK) {
         made->transport = socket_transport_create(ends.socket[0], explain, self);
@@ -397,6 +393,18 @@ static int32_t sandbox_launch(void *state, const launch_context *context, launch
         free(made->folder);
         made->folder = NULL;
     }
+    return status;
+}
+
+static int32_t sandbox_launch(void *state, const launch_context *context, launched *made,
+                              code_executor_error *error)
+{
+    sandbox *self = state;
+    prerequisites found;
+    int32_t status = prerequisites_find(&self->options, context, &found, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = launch_with(self, context, &found, made, error);
+    prerequisites_free(&found);
     return status;
 }
 

@@ -4,7 +4,7 @@
 add_library(sandbox_modules STATIC EXCLUDE_FROM_ALL
     ${PROJECT_SOURCE_DIR}/plugins/sandbox/cgroup.c ${PROJECT_SOURCE_DIR}/plugins/sandbox/cgroup_places.c
     ${PROJECT_SOURCE_DIR}/plugins/sandbox/diagnosis.c ${PROJECT_SOURCE_DIR}/plugins/sandbox/filter.c
-    ${PROJECT_SOURCE_DIR}/plugins/sandbox/options.c)
+    ${PROJECT_SOURCE_DIR}/plugins/sandbox/mount_list.c ${PROJECT_SOURCE_DIR}/plugins/sandbox/options.c)
 target_include_directories(sandbox_modules PUBLIC ${PROJECT_SOURCE_DIR}/plugins/sandbox)
 target_link_libraries(sandbox_modules PUBLIC code_executor_options commandline PkgConfig::SECCOMP)
 

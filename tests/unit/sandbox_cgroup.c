@@ -100,7 +100,10 @@ static cgroup_places find(bool memory, bool cpu, bool pids, bool enable)
 {
     const bool wanted[CGROUP_CONTROLLERS] = {memory, cpu, pids};
     cgroup_places places;
-    assert_true(cgroup_find(mounts, membership, wanted, enable, &places));
+    mount_list list;
+    mount_list_read(&list, mounts);
+    assert_true(cgroup_find(&list, membership, wanted, enable, &places));
+    mount_list_free(&list);
     return places;
 }
 
