@@ -83,7 +83,7 @@ run_packages=(python3 bubblewrap)
 test_packages=(procps docker-registry busybox-static openssl zsh ruby perl php-cli lua5.4 gawk sqlite3)
 have node || test_packages+=(nodejs)
 if [ -n "${CODE_EXECUTOR_REQUIRE_ALL:-}" ]; then
-    test_packages+=(golang-go rustc default-jdk-headless r-base-core elixir mono-csharp-shell ts-node ghc kotlin scala)
+    test_packages+=(podman 'netavark|containernetworking-plugins' golang-go rustc default-jdk-headless r-base-core elixir mono-csharp-shell ts-node ghc kotlin scala)
 fi
 
 # configure FOLDER [CMAKE-OPTION...]: a build folder that was made by another generator or for another

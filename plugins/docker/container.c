@@ -4,11 +4,13 @@
  */
 #include "container.h"
 #include "json.h"
+#include "podman.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CREATE_GRACE_MS 5000
+#define REMOVE_ATTEMPTS 5
 #define KILL_LIMIT_MS   10000
 
 /* ---- create ------------------------------------------------------------------------------------ */
@@ -132,8 +134,10 @@ enum create_result container_create(struct container *container, const char *nam
 int32_t container_watch(struct container *container, code_executor_error *error)
 {
     char path[160];
+    container->removal_awaited =
+        container->auto_remove && podman_tells_exit_code_of_removed(container->engine);
     snprintf(path, sizeof path, "/containers/%s/wait?condition=%s", container->id,
-             container->auto_remove ? "removed" : "next-exit");
+             container->removal_awaited ? "removed" : "next-exit");
     http_request request = {.method = "POST", .path = path};
     container->ended = false;
     container->exit_code = -1;
@@ -264,14 +268,28 @@ static void await_removal(struct container *container)
         container_await_end(container, KILL_LIMIT_MS, NULL);
 }
 
-int32_t container_remove(struct container *container, code_executor_error *error)
+/* An engine that has to kill first may find that it has just ended, and then does not remove it. */
+static int32_t ask_for_removal(struct container *container, struct answer *answer,
+                               code_executor_error *error)
 {
     char path[128];
+    snprintf(path, sizeof path, "/containers/%s?force=1&v=1", container->id);
+    int32_t status = engine_call(container->engine, "DELETE", path, NULL, answer, error);
+    for (int i = 1; status == CODE_EXECUTOR_OK && i < REMOVE_ATTEMPTS; i++) {
+        if (!podman_missed_removal(container->engine, answer))
+            return status;
+        answer_clear(answer);
+        status = engine_call(container->engine, "DELETE", path, NULL, answer, error);
+    }
+    return status;
+}
+
+int32_t container_remove(struct container *container, code_executor_error *error)
+{
     struct answer CLEANUP_ANSWER answer = {0};
     if (!container->id[0])
         return CODE_EXECUTOR_OK;
-    snprintf(path, sizeof path, "/containers/%s?force=1&v=1", container->id);
-    int32_t status = engine_call(container->engine, "DELETE", path, NULL, &answer, error);
+    int32_t status = ask_for_removal(container, &answer, error);
     if (status != CODE_EXECUTOR_OK)
         return error_prefix(error, status, "cannot remove the container %s: ", container->name);
     if (answer.status == 409)

@@ -24,6 +24,7 @@ struct container {
     char name[256];
     char exec_id[CONTAINER_ID_SIZE]; /* of a runner beside its first process; else empty */
     bool auto_remove;
+    bool removal_awaited;  /* ->ended means that it is gone, too */
     char warning[256];     /* what the engine said when it made it, may be empty */
     http_transfer *ending; /* the open request of watch, or NULL */
     struct events *events; /* likewise, or NULL */

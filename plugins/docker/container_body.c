@@ -10,6 +10,7 @@
 #include "container_user.h"
 #include "json.h"
 #include "labels.h"
+#include "runner/stay.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -35,10 +36,11 @@ static bool put_streams(const struct body *body, bool stdin_once)
     json_object *entrypoint = json_put_array(body->root, "Entrypoint");
     json_object *health = json_put_object(body->root, "Healthcheck");
     json_object *test = health ? json_put_array(health, "Test") : NULL;
+    json_object *words = json_put_array(body->root, "Cmd");
     json_object *log = json_put_object(body->host, "LogConfig");
-    return entrypoint && test && log && json_append_string(entrypoint, RUNNER_PATH) &&
-           json_put_array(body->root, "Cmd") && json_append_string(test, "NONE") &&
-           json_put_string(log, "Type", "none") &&
+    return entrypoint && test && log && words && json_append_string(entrypoint, RUNNER_PATH) &&
+           (stdin_once || json_append_string(words, RUNNER_STAYS)) &&
+           json_append_string(test, "NONE") && json_put_string(log, "Type", "none") &&
            json_put_boolean(body->root, "OpenStdin", true) &&
            json_put_boolean(body->root, "StdinOnce", stdin_once) &&
            json_put_boolean(body->root, "AttachStdin", true) &&

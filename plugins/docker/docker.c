@@ -26,6 +26,7 @@
  *     start.c          the steps from configuration to a running container
  *     container.h      one container: create, watch, start, kill, remove
  *     events.h         what others do to it
+ *     podman.h         where another engine does otherwise
  *     container_body.h what the engine is asked to make
  *     container_user.h profile.h  who code runs as; many options in one word
  *     runner_volume.h  the runner, where every container finds it
@@ -250,7 +251,8 @@ static int32_t end_container(struct docker *docker, bool lost, code_executor_err
     if (status != CODE_EXECUTOR_OK)
         return error_prefix(error, status, "container %s is not cleared up: ", container->name);
     if (docker->auto_remove)
-        return container->ended ? CODE_EXECUTOR_OK : container_remove(container, error);
+        return container->ended && container->removal_awaited ? CODE_EXECUTOR_OK
+                                                              : container_remove(container, error);
     if (!container->ended)
         status = container_kill(container, error);
     return status == CODE_EXECUTOR_OK ? container_await_end(container, KILL_LIMIT_MS, error)

@@ -100,6 +100,7 @@ static int32_t take_version(struct engine *engine, http_transfer *ping, code_exe
 {
     struct versions versions = {.newest = ""};
     http_header(ping, "Server", engine->server, sizeof engine->server);
+    engine->is_podman = strncmp(engine->server, "Libpod/", strlen("Libpod/")) == 0;
     if (http_status(ping) != 200)
         return no_engine(engine, ping, error);
     if (http_header(ping, "Api-Version", versions.newest, sizeof versions.newest))
@@ -295,6 +296,7 @@ static const struct {
     {"unable to find group", CODE_EXECUTOR_INVALID, BAD_USER},
     {"no matching entries in passwd file", CODE_EXECUTOR_INVALID, BAD_USER},
     {"minimum memory limit", CODE_EXECUTOR_INVALID, "Raise memory"},
+    {"unable to set memory limit", CODE_EXECUTOR_INVALID, "Raise memory"},
     {"cannot unmarshal", CODE_EXECUTOR_INVALID,
      "A member of container_create or device_requests has another type in the engine's API"},
     {"security-opt", CODE_EXECUTOR_INVALID, "See security_opt"},

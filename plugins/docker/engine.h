@@ -18,6 +18,7 @@ struct engine {
     int limit_ms;     /* how long the engine may take over a call */
     char version[16]; /* "1.41" */
     char server[128]; /* "Docker/20.10.24 (linux)", for describe; may be empty */
+    bool is_podman;   /* which answers some of Docker's calls in its own way; see podman.h */
 };
 
 /* Connects and negotiates. ENDPOINT must outlive it. UNSUPPORTED: no version that both know. */

@@ -16,6 +16,7 @@
 #include "image.h"
 #include "json.h"
 #include "platform.h"
+#include "podman.h"
 #include "registry_credentials.h"
 #include "sweep.h"
 #include <stdio.h>
@@ -138,10 +139,11 @@ static int32_t create(struct start *start, code_executor_error *error)
         if (status != CODE_EXECUTOR_OK)
             error_set(error, status, "%s", refusal.message);
         docker->may_be_foreign = platform_may_be_foreign(&docker->container, start->platform);
+        if (result == CREATE_OK && launch_cancelled(start->context))
+            return error_set(error, CODE_EXECUTOR_CANCELLED, "cancelled");
         if (result == CREATE_OK)
-            return launch_cancelled(start->context)
-                       ? error_set(error, CODE_EXECUTOR_CANCELLED, "cancelled")
-                       : status;
+            return podman_check_runtime(docker->engine, docker->container.id,
+                                        config_string(docker->config, "runtime"), error);
         if (result == CREATE_NO_IMAGE && !start->pulled && strcmp(policy, "never") != 0) {
             status = pull_missing(start, &refusal, error);
             if (status == CODE_EXECUTOR_OK)

@@ -25,7 +25,7 @@
  * Who watches whom:
  *   - the host dies, or ends the connection: the runner reads end-of-file, closes the channels, and exits
  *     when the supervisors have killed their trees; as PID 1 of a container at once, for the kernel then
- *     kills what is left;
+ *     kills what is left; one that was told to stay (stay.h) goes on without a host;
  *   - the runner dies: the supervisors read end-of-file on their channels, kill their trees, and exit;
  *   - a supervisor dies: its children fall to the runner, a subreaper too, which kills them and reports
  *     the execution as lost; a supervisor that is stopped is made to go on, and one that is late is killed.
@@ -55,6 +55,7 @@
 #include "memory_events.h"
 #include "remove_folder.h"
 #include "remove_itself.h"
+#include "stay.h"
 #include "system.h"
 #include "write_file.h"
 #include <errno.h>
@@ -84,6 +85,7 @@ static struct {
     bool removes_folder; /* at its end */
     bool reaped_all;
     bool ended;
+    bool input_ended; /* and yet it goes on */
     int status;
 } runner;
 
@@ -285,7 +287,8 @@ static void step(uint64_t deadline)
         descriptors = grown;
         capacity = 2 * needed;
     }
-    descriptors[INPUT] = (struct pollfd){runner.ended ? -1 : STDIN_FILENO, POLLIN, 0};
+    descriptors[INPUT] =
+        (struct pollfd){runner.ended || runner.input_ended ? -1 : STDIN_FILENO, POLLIN, 0};
     descriptors[OUTPUT] = (struct pollfd){connection_blocked() ? STDOUT_FILENO : -1, POLLOUT, 0};
     descriptors[SIGNALS] = (struct pollfd){runner.signals, POLLIN, 0};
     size_t count = OTHERS + executions_watch(descriptors + OTHERS);
@@ -310,6 +313,16 @@ static void step(uint64_t deadline)
         end(RUNNER_ENDED, NULL);
     if (!runner.ended)
         executions_prepare();
+}
+
+/* The host is gone, and what code has left running is to go on (stay.h). Returns when it is not, after all. */
+static void stay(void)
+{
+    runner.input_ended = true;
+    while (runner.status == RUNNER_ENDED) {
+        runner.ended = false;
+        step(NEVER);
+    }
 }
 
 /* Returns when all that was started is dead, or does not die. */
@@ -373,6 +386,8 @@ int main(int count, char **words)
         if (!runner.greeted && now_ns() >= runner.hello_deadline)
             end(RUNNER_PROTOCOL, "no HELLO came in time");
     }
+    if (count == 2 && strcmp(words[1], RUNNER_STAYS) == 0 && runner.greeted)
+        stay();
     shut_down();
     if (runner.removes_folder)
         remove_folder();

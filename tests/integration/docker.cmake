@@ -44,3 +44,18 @@ foreach(name ${docker_tests} docker_lifecycle docker_requests docker_manners doc
     set_tests_properties(integration.${name} PROPERTIES RESOURCE_LOCK docker)
 endforeach()
 set_tests_properties(integration.cases.docker PROPERTIES RESOURCE_LOCK "docker;port_8765")
+
+# The same on Podman, which answers by Docker's API.
+function(podman_test name)
+    add_test(NAME integration.${name}.podman
+             COMMAND ${PROJECT_SOURCE_DIR}/scripts/test-podman run ${ARGN})
+    set_tests_properties(integration.${name}.podman PROPERTIES
+        SKIP_RETURN_CODE 77 RESOURCE_LOCK podman TIMEOUT 900)
+endfunction()
+add_executable(integration_docker_podman docker_podman.c)
+target_link_libraries(integration_docker_podman PRIVATE docker_support)
+podman_test(only $<TARGET_FILE:integration_docker_podman>)
+podman_test(cases $<TARGET_FILE:integration_cases> docker)
+podman_test(docker $<TARGET_FILE:integration_docker>)
+podman_test(lifecycle $<TARGET_FILE:abi_lifecycle> docker)
+podman_test(requests $<TARGET_FILE:abi_requests> docker)
