@@ -4,6 +4,7 @@
  */
 #include "docker_support.h"
 #include "json.h"
+#include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -43,6 +45,9 @@ static const struct row {
      "refused\nallowed\n"},
     {"'tmpfs': {'/scratch': 'size=1m'}", "grep -c '^tmpfs /scratch .*size=1024k' /proc/mounts",
      "1\n"},
+    {"'tmpfs': ['/one', '/two']", "grep -cE '^tmpfs /(one|two) ' /proc/mounts", "2\n"},
+    {"'read_only': true, 'tmpfs': {'/tmp': 'size=1m'}",
+     "grep -c '^tmpfs /tmp .*size=1024k' /proc/mounts", "1\n"},
     {"'cap_drop': ['ALL']", "grep CapBnd /proc/self/status | tr -d '\\t'",
      "CapBnd:0000000000000000\n"},
     {"'cap_drop': ['ALL'], 'cap_add': ['CHOWN']", "grep CapBnd /proc/self/status | tr -d '\\t'",
@@ -55,9 +60,17 @@ static const struct row {
     {"'runtime': 'runc'", "echo runs", "runs\n"},
     {"'extra_hosts': {'db.test': '10.1.2.3'}", "grep db.test /etc/hosts | tr '\\t' ' '",
      "10.1.2.3 db.test\n"},
+    {"'extra_hosts': ['a.test:10.1.2.5', 'b.test:10.1.2.6']",
+     "grep -E '(a|b).test' /etc/hosts | tr '\\t' ' '", "10.1.2.5 a.test\n10.1.2.6 b.test\n"},
+    {"'extra_hosts': {'machine.test': 'host-gateway'}, 'network': 'bridge'",
+     "grep -cE '^[0-9.]+.machine.test' /etc/hosts", "1\n"},
     {"'dns': ['10.1.2.4'], 'network': 'bridge'", "grep nameserver /etc/resolv.conf",
      "nameserver 10.1.2.4\n"},
     {"'env': {'GREETING': 'good day'}", "echo $GREETING", "good day\n"},
+    {"'pids_limit': null",
+     "cat /sys/fs/cgroup/pids/pids.max 2> /dev/null || cat "
+     "/sys/fs/cgroup/pids.max",
+     "max\n"},
     {"'user': '1234:5678'", "echo $(id -u):$(id -g)", "1234:5678\n"},
     {"'user': 'nobody'", "id -un", "nobody\n"},
     {"'container_create': {'Hostname': 'merged', 'HostConfig': {'ShmSize': 1048576}}",
@@ -81,6 +94,98 @@ static void each_option_shows_inside(void **state)
         docker->destroy(instance);
     }
     chmod(workspace, 0700);
+}
+
+/* The last word is the user's own, also where it goes against an option. */
+static void container_create_comes_last(void **state)
+{
+    (void)state;
+    code_executor_instance *instance = make_instance(
+        "'pids_limit': 100, 'network': 'none', 'container_create': {'Env': ['A=own'], "
+        "'HostConfig': {'PidsLimit': 200, 'NetworkMode': 'bridge'}}");
+    expect_output(instance,
+                  "cat /sys/fs/cgroup/pids/pids.max 2> /dev/null || cat /sys/fs/cgroup/pids.max; "
+                  "echo $A; ls /sys/class/net | grep -c eth0",
+                  "200\nown\n1\n");
+    docker->destroy(instance);
+}
+
+static void memory_limit_kills_and_is_named(void **state)
+{
+    (void)state;
+    code_executor_instance *instance = make_instance("'memory': '64m'");
+    code_executor_result *result =
+        run(instance, "python", "held = []\nwhile True:\n    held.append(bytearray(1 << 22))\n");
+    assert_int_equal(result->outcome, CODE_EXECUTOR_OUT_OF_MEMORY);
+    assert_int_equal(result->exit_code, 137);
+    docker->result_free(result);
+    expect_output(instance, "echo still there", "still there\n");
+    docker->destroy(instance);
+}
+
+static void processes_beyond_the_limit_do_not_start(void **state)
+{
+    (void)state;
+    code_executor_instance *instance = make_instance("'pids_limit': 40");
+    code_executor_result *result = run(instance, "python",
+                                       "import os, time\n"
+                                       "count = 0\n"
+                                       "try:\n"
+                                       "    while count < 1000:\n"
+                                       "        if os.fork() == 0:\n"
+                                       "            time.sleep(1000)\n"
+                                       "        count += 1\n"
+                                       "except OSError:\n"
+                                       "    print(20 < count < 40)\n");
+    assert_string_equal(result->output, "True\n");
+    docker->result_free(result);
+    docker->destroy(instance);
+}
+
+/* Nothing that code prints is kept by the engine, where others could read it. */
+static void nothing_is_logged_and_the_defaults_are_safe(void **state)
+{
+    (void)state;
+    char id[256], path[300];
+    struct answer CLEANUP_ANSWER answer = {0};
+    code_executor_instance *instance = make_instance("%s", "");
+    start(instance);
+    described(instance, "container", "id", id, sizeof id);
+    snprintf(path, sizeof path, "/containers/%s/json", id);
+    assert_int_equal(ask("GET", path, NULL, &answer), 200);
+    json_object *host_config = json_member(answer.json, "HostConfig");
+    assert_string_equal(json_string(json_member(host_config, "LogConfig"), "Type"), "none");
+    assert_int_equal(json_integer(host_config, "PidsLimit"), 4096);
+    assert_false(json_object_get_boolean(json_member(host_config, "Privileged")));
+    assert_string_equal(json_object_to_json_string_ext(json_member(host_config, "SecurityOpt"),
+                                                       JSON_C_TO_STRING_PLAIN),
+                        "[\"no-new-privileges\"]");
+    docker->destroy(instance);
+}
+
+static size_t count_temporary_files(void)
+{
+    size_t count = 0;
+    DIR *folder = opendir(workspace);
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder));)
+        count += strncmp(entry->d_name, "tmp_code_", strlen("tmp_code_")) == 0;
+    closedir(folder);
+    return count;
+}
+
+static void delete_tmp_files_removes_those_without_a_name(void **state)
+{
+    (void)state;
+    char path[300];
+    size_t before = count_temporary_files();
+    code_executor_instance *instance = make_instance("'delete_tmp_files': true");
+    expect_output(instance, "echo never seen before", "never seen before\n");
+    assert_int_equal(count_temporary_files(), before);
+    expect_output(instance, "# filename: named.sh\necho named", "named\n");
+    snprintf(path, sizeof path, "%s/named.sh", workspace);
+    assert_int_equal(access(path, F_OK), 0);
+    docker->destroy(instance);
 }
 
 static void network_none_is_offline(void **state)
@@ -108,6 +213,55 @@ static void user_auto_gives_files_to_the_host_user(void **state)
     snprintf(path, sizeof path, "%s/owned", workspace);
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_uid, geteuid());
+}
+
+/* In a process that is user 4321, with the group that may speak to the engine. */
+static void be_another_user(const char *word)
+{
+    static const char code[] = "touch owned_by_another";
+    char config[512];
+    struct stat socket;
+    const code_executor_block block = {.struct_size = sizeof block,
+                                       .language = "sh",
+                                       .code = code,
+                                       .code_length = sizeof code - 1};
+    const code_executor_block *const blocks[] = {&block};
+    const code_executor_request request = {
+        .struct_size = sizeof request, .blocks = blocks, .block_count = 1, .execution_id = 1};
+    code_executor_instance *instance = NULL;
+    code_executor_result *result = NULL;
+    snprintf(config, sizeof config, "{\"user\": \"%s\", \"work_dir\": \"%s\"}", word, workspace);
+    if (stat(engine->endpoint->socket_path, &socket) != 0 || setegid(socket.st_gid) != 0 ||
+        seteuid(4321) != 0 || docker->create(NULL, config, &instance, NULL) != CODE_EXECUTOR_OK ||
+        docker->execute(instance, &request, &result, NULL) != CODE_EXECUTOR_OK ||
+        result->exit_code != 0)
+        _exit(1);
+    docker->destroy(instance);
+    _exit(0);
+}
+
+static void files_belong_to_the_host_user_also_where_that_is_not_root(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"auto", "unprivileged"};
+    if (geteuid() != 0)
+        skip();
+    for (size_t i = 0; i < 2; i++) {
+        char path[300];
+        struct stat status;
+        int how = -1;
+        assert_int_equal(chown(workspace, 4321, 0), 0);
+        pid_t child = fork();
+        if (child == 0)
+            be_another_user(words[i]);
+        assert_int_equal(waitpid(child, &how, 0), child);
+        assert_int_equal(chown(workspace, 0, 0), 0);
+        assert_int_equal(how, 0);
+        snprintf(path, sizeof path, "%s/owned_by_another", workspace);
+        assert_int_equal(stat(path, &status), 0);
+        assert_int_equal(status.st_uid, 4321);
+        unlink(path);
+    }
 }
 
 static void extra_volumes_are_mounted_as_they_say(void **state)
@@ -159,23 +313,19 @@ static void ptrace_is_held_back_unless_asked_for(void **state)
     docker->destroy(instance);
 }
 
+/* The same folder by another path, as an engine elsewhere would know it. */
 static void bind_dir_is_bound_in_place_of_work_dir(void **state)
 {
     (void)state;
-    char other[300], path[340];
-    snprintf(other, sizeof other, "%s/other", workspace);
-    assert_int_equal(mkdir(other, 0777), 0);
-    snprintf(path, sizeof path, "%s/marker", other);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fclose(file);
-    code_executor_instance *instance =
-        make_instance("'bind_dir': '%s', 'execution_policies': {}", other);
-    start(instance);
-    char text[512];
+    char other[300], text[512];
+    snprintf(other, sizeof other, "%s/../%s", workspace, strrchr(workspace, '/') + 1);
+    code_executor_instance *instance = make_instance("'bind_dir': '%s'", other);
+    expect_output(instance, "echo x > through_bind_dir; cat through_bind_dir", "x\n");
     described(instance, NULL, "bind_dir", text, sizeof text);
     assert_string_equal(text, other);
     docker->destroy(instance);
+    snprintf(text, sizeof text, "%s/through_bind_dir", workspace);
+    assert_int_equal(access(text, F_OK), 0);
 }
 
 static void init_command_runs_once_before_the_first_block(void **state)
@@ -279,8 +429,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_option_shows_inside),
+        cmocka_unit_test(container_create_comes_last),
+        cmocka_unit_test(memory_limit_kills_and_is_named),
+        cmocka_unit_test(processes_beyond_the_limit_do_not_start),
+        cmocka_unit_test(nothing_is_logged_and_the_defaults_are_safe),
+        cmocka_unit_test(delete_tmp_files_removes_those_without_a_name),
         cmocka_unit_test(network_none_is_offline),
         cmocka_unit_test(user_auto_gives_files_to_the_host_user),
+        cmocka_unit_test(files_belong_to_the_host_user_also_where_that_is_not_root),
         cmocka_unit_test(extra_volumes_are_mounted_as_they_say),
         cmocka_unit_test(labels_are_on_the_container),
         cmocka_unit_test(ptrace_is_held_back_unless_asked_for),
