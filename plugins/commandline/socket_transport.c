@@ -17,7 +17,7 @@
 struct socket_transport {
     transport base;
     int fd;
-    void (*explain)(void *state, code_executor_error *error);
+    bool (*explain)(void *state, code_executor_error *error);
     void *state;
 };
 
@@ -58,7 +58,7 @@ static void socket_wait(transport *self, bool for_sending, int wake_fd, int time
 static void socket_explain(transport *self, code_executor_error *error)
 {
     if (of(self)->explain)
-        of(self)->explain(of(self)->state, error);
+        self->out_of_memory = of(self)->explain(of(self)->state, error);
 }
 
 static void socket_close(transport *self)
@@ -85,7 +85,7 @@ static const struct transport_operations socket_operations = {
     .forget = socket_forget,
 };
 
-transport *socket_transport_create(int fd, void (*explain)(void *state, code_executor_error *error),
+transport *socket_transport_create(int fd, bool (*explain)(void *state, code_executor_error *error),
                                    void *state)
 {
     struct socket_transport *self = malloc(sizeof *self);
@@ -93,7 +93,7 @@ transport *socket_transport_create(int fd, void (*explain)(void *state, code_exe
         fork_guard_close(fd);
         return NULL;
     }
-    self->base.operations = &socket_operations;
+    self->base = (transport){.operations = &socket_operations};
     self->fd = fd;
     self->explain = explain;
     self->state = state;

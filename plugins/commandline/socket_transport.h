@@ -10,9 +10,10 @@
 
 /*
  * FD, made with fork_guard.h, belongs to the transport from now on. EXPLAIN (with STATE) is the
- * transport's explain; NULL where there is nothing to tell. NULL: no memory, and FD is closed.
+ * transport's explain, and returns what becomes its out_of_memory; NULL where there is nothing to tell. NULL:
+ * no memory, and FD is closed.
  */
-transport *socket_transport_create(int fd, void (*explain)(void *state, code_executor_error *error),
+transport *socket_transport_create(int fd, bool (*explain)(void *state, code_executor_error *error),
                                    void *state);
 
 #endif /* CODE_EXECUTOR_SOCKET_TRANSPORT_H */

@@ -125,7 +125,7 @@ static int32_t check_virtual_env(const local *self, code_executor_error *error)
 }
 
 /* What became of the runner, for the session that found the connection closed. */
-static void explain(void *state, code_executor_error *error)
+static bool explain(void *state, code_executor_error *error)
 {
     local *self = state;
     char words[512];
@@ -134,6 +134,7 @@ static void explain(void *state, code_executor_error *error)
     error_set(error, CODE_EXECUTOR_LOST, "the runner %s%s%s",
               ended ? "has ended: it was killed, or it crashed" : "closed the connection",
               *words ? "; its last words: " : "", words);
+    return false;
 }
 
 static int32_t start_runner(local *self, const launch_context *context, int connection,

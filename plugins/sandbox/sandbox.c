@@ -331,18 +331,20 @@ static int32_t await_runner(sandbox *self, const launch_context *context, int re
 }
 
 /* What became of it, for the session that found the connection closed. */
-static void explain(void *state, code_executor_error *error)
+static bool explain(void *state, code_executor_error *error)
 {
     sandbox *self = state;
     char words[512];
     const char *fate = "the sandbox closed the connection";
     if (helper_process_wait(&self->bubblewrap, 1000))
         fate = "the sandbox has ended: its first process was killed";
-    if (cgroup_ran_out_of_memory(&self->group))
+    bool out_of_memory = cgroup_ran_out_of_memory(&self->group);
+    if (out_of_memory)
         fate =
             "the sandbox ran out of the memory that it may use, and its first process was killed";
     helper_process_words(&self->bubblewrap, words, sizeof words);
     error_set(error, CODE_EXECUTOR_LOST, "%s%s%s", fate, *words ? "; last words: " : "", words);
+    return out_of_memory;
 }
 
 static int32_t start(sandbox *self, const launch_context *context, const prerequisites *found,

@@ -422,6 +422,33 @@ static void memory_runs_out_inside_alone(void **state)
     box_free(self);
 }
 
+/* Files in memory outlive those who wrote them: whatever the kernel kills does not help, until the sandbox itself is
+ * ended and made anew. */
+static void memory_full_of_files_ends_at_most_the_sandbox(void **state)
+{
+    (void)state;
+    box *self = box_new("\"memory\": \"64m\"");
+    box_shell(self, "true");
+    char *means = box_describe(self, "limits.memory.by");
+    if (strncmp(means, "cgroup", 6) == 0) {
+        box_attack(self, "eat-memory 1");
+        const outcome *ran = box_run(self, "sh", "./attack fill /tmp/file 200");
+        assert_int_equal(ran->outcome, CODE_EXECUTOR_OUT_OF_MEMORY);
+        bool alive = false;
+        for (int i = 0; i < 5 && !alive; i++) {
+            ran = box_run(self, "sh", "echo alive");
+            alive = strcmp(ran->output, "alive\n") == 0;
+            if (!alive)
+                print_message("%d, outcome %d, exit %d: %s%s\n", ran->status, ran->outcome,
+                              ran->exit_code, ran->output, ran->message);
+        }
+        assert_true(alive || sandbox_table()->restart(self->instance, NULL) == CODE_EXECUTOR_OK);
+        assert_string_equal(box_shell(self, "echo alive"), "alive");
+    }
+    free(means);
+    box_free(self);
+}
+
 static void folders_in_memory_run_full(void **state)
 {
     (void)state;
@@ -519,6 +546,7 @@ int main(void)
         cmocka_unit_test(processes_run_out_inside_alone),
         cmocka_unit_test(a_fork_bomb_ends_with_its_time),
         cmocka_unit_test(memory_runs_out_inside_alone),
+        cmocka_unit_test(memory_full_of_files_ends_at_most_the_sandbox),
         cmocka_unit_test(folders_in_memory_run_full),
         cmocka_unit_test(its_cgroup_cannot_be_changed),
         cmocka_unit_test(without_seccomp_the_other_walls_hold),
