@@ -215,6 +215,10 @@ static void attachment_explain(transport *base, code_executor_error *error)
     quote_words(self, words, sizeof words);
     if (words[0])
         error_append(error, CODE_EXECUTOR_LOST, ". Its last words: %s", words);
+    if (strstr(words, "exec format error"))
+        error_append(error, CODE_EXECUTOR_LOST,
+                     ". The runner beside the plugin is made for another kind of machine than the "
+                     "engine's");
 }
 
 static void attachment_close(transport *base)

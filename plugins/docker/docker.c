@@ -30,6 +30,7 @@
  *     container_body.h what the engine is asked to make
  *     container_user.h profile.h  who code runs as; many options in one word
  *     runner_volume.h  the runner, where every container finds it
+ *     runner_choice.h runner_archive.h  which runner that is, and how it gets there
  *     workspace_way.h  whether the container can see the workspace
  *     init_command.h   what runs in it first
  *     image.h image_reference.h pull_progress.h  pulling, and the names of images
@@ -82,6 +83,7 @@ static void docker_destroy(void *state)
     json_object_put(docker->config);
     free(docker->bind_dir);
     free(docker->runner_file);
+    free(docker->runner_path);
     pthread_mutex_destroy(&docker->lock);
     free(docker);
 }

@@ -28,6 +28,7 @@ struct docker {
     struct pool *pool;     /* or NULL */
 
     /* Found out by the first launch that needs it. */
+    char *runner_path; /* of the runner for the engine's machine */
     struct runner_volume volume;
     bool volume_known;
     bool runner_seen; /* in the volume, whole */

@@ -21,6 +21,7 @@
 #include "json.h"
 #include "runner/remove_itself.h"
 #include "runner_archive.h"
+#include "runner_choice.h"
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,7 +177,12 @@ static int32_t put_runner(struct existing *self, code_executor_error *error)
     char folder[96] = "";
     if (docker->way == WORKSPACE_COPIED)
         snprintf(folder, sizeof folder, "%s" COPY_SUFFIX, name);
-    int32_t status = runner_archive_make(self->context->runner_path, name, NULL, &archive, error);
+    int32_t status = CODE_EXECUTOR_OK;
+    if (!docker->runner_path)
+        status =
+            runner_choice(docker->engine, self->context->runner_path, &docker->runner_path, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = runner_archive_make(docker->runner_path, name, NULL, &archive, error);
     if (status == CODE_EXECUTOR_OK && folder[0])
         status = runner_archive_add_folder(&archive, folder, error);
     if (status == CODE_EXECUTOR_OK)

@@ -18,6 +18,7 @@
 #include "platform.h"
 #include "podman.h"
 #include "registry_credentials.h"
+#include "runner_choice.h"
 #include "sweep.h"
 #include <stdio.h>
 #include <string.h>
@@ -77,8 +78,11 @@ static int32_t make_body(struct start *start, code_executor_error *error)
         .volume = &docker->volume,
     };
     int32_t status = CODE_EXECUTOR_OK;
-    if (!docker->volume_known)
-        status = runner_volume_find(start->context->runner_path, &docker->volume, error);
+    if (!docker->runner_path)
+        status =
+            runner_choice(docker->engine, start->context->runner_path, &docker->runner_path, error);
+    if (status == CODE_EXECUTOR_OK && !docker->volume_known)
+        status = runner_volume_find(docker->runner_path, &docker->volume, error);
     docker->volume_known = status == CODE_EXECUTOR_OK;
     if (status == CODE_EXECUTOR_OK)
         status = container_user_choose(
@@ -184,8 +188,8 @@ static int32_t fill(struct start *start, code_executor_error *error)
     struct docker *docker = start->docker;
     launch_log(start->context, CODE_EXECUTOR_LOG_INFO, "putting the runner into the volume %s",
                docker->volume.name);
-    return runner_volume_fill(&docker->volume, docker->engine, start->context->runner_path,
-                              start->image, start->platform, docker->launch_id, error);
+    return runner_volume_fill(&docker->volume, docker->engine, docker->runner_path, start->image,
+                              start->platform, docker->launch_id, error);
 }
 
 /* Once in the life of an instance. */

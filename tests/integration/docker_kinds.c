@@ -6,7 +6,7 @@
 #include "docker_images.h"
 #include "docker_support.h"
 #include "json.h"
-#include <pthread.h>
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -225,6 +225,88 @@ static void platform_that_is_none_is_refused(void **state)
                        WORDS("platform"));
 }
 
+/* ---- engines on other machines ----------------------------------------------------------------- */
+
+/* The plugin as it is installed in another folder, where SCRIPT arranges its runners; the folder is the
+ * current one there. */
+static void install_elsewhere(const char *script, const code_executor_v1 **elsewhere)
+{
+    Dl_info here;
+    char command[2048], path[300];
+    static int number;
+    assert_true(dladdr((const void *)docker, &here) != 0);
+    snprintf(command, sizeof command,
+             "set -e; mkdir %s/plugin%d; cd %s/plugin%d; cp '%s' docker.so; "
+             "cp \"$(dirname '%s')/runner\" runner; %s",
+             workspace, number, workspace, number, here.dli_fname, here.dli_fname, script);
+    assert_int_equal(system(command), 0); /* NOLINT: a script of the test */
+    snprintf(path, sizeof path, "%s/plugin%d/docker.so", workspace, number++);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(library);
+    code_executor_entry_v1 entry;
+    *(void **)&entry = dlsym(library, CODE_EXECUTOR_ENTRY_SYMBOL);
+    *elsewhere = entry();
+}
+
+#define BREAK_RUNNER "printf '" MARK "' | dd of=runner bs=1 seek=18 conv=notrunc 2> /dev/null"
+#define SAY(architecture)                                                                          \
+    "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{\"Arch\":\"" architecture "\"}"
+
+/* The engine says that its machine is another; the runner for that is one that works here. */
+static void engine_on_another_machine_gets_the_runner_for_that(void **state)
+{
+    (void)state;
+    const code_executor_v1 *ours = docker;
+    struct relay relay = relay_start(
+        (struct relay_options){.tcp = true, .answer_for = "/version", .answer = SAY(OTHER)});
+    install_elsewhere("cp runner runner-" OTHER "; " BREAK_RUNNER, &docker);
+    code_executor_instance *instance = make_instance("'docker_host': '%s'", relay.address);
+    expect_output(instance, "cat /proc/1/comm", "runner\n");
+    docker->destroy(instance);
+    docker = ours;
+    relay_kill(&relay);
+}
+
+static void engine_on_another_machine_for_which_there_is_no_runner_is_refused(void **state)
+{
+    (void)state;
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    struct relay relay = relay_start(
+        (struct relay_options){.tcp = true, .answer_for = "/version", .answer = SAY(OTHER)});
+    code_executor_instance *instance = make_instance("'docker_host': '%s'", relay.address);
+    assert_int_equal(docker->start(instance, &error), CODE_EXECUTOR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "/runner-" OTHER));
+    assert_non_null(strstr(error.message, "made for " OURS));
+    docker->destroy(instance);
+    relay_kill(&relay);
+}
+
+/* What an engine tells becomes a part of a path. */
+static void engine_cannot_choose_a_file_elsewhere(void **state)
+{
+    (void)state;
+    struct relay relay = relay_start(
+        (struct relay_options){.tcp = true, .answer_for = "/version", .answer = SAY("/../x")});
+    code_executor_instance *instance = make_instance("'docker_host': '%s'", relay.address);
+    expect_output(instance, "cat /proc/1/comm", "runner\n");
+    docker->destroy(instance);
+    relay_kill(&relay);
+}
+
+static void runner_for_another_machine_is_told(void **state)
+{
+    (void)state;
+    const code_executor_v1 *ours = docker;
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    install_elsewhere(BREAK_RUNNER, &docker);
+    code_executor_instance *instance = make_instance("%s", "");
+    assert_int_not_equal(docker->start(instance, &error), CODE_EXECUTOR_OK);
+    if (!strstr(error.message, "exec format error") || !strstr(error.message, "runner"))
+        fail_msg("%s", error.message);
+    docker->destroy(instance);
+    docker = ours;
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, remove_it)
 
 int main(void)
@@ -241,6 +323,10 @@ int main(void)
         TEST(image_for_another_machine_that_runs_is_used),
         TEST(platform_that_the_engine_does_not_have_is_pulled),
         TEST(platform_that_is_none_is_refused),
+        TEST(engine_on_another_machine_gets_the_runner_for_that),
+        TEST(engine_on_another_machine_for_which_there_is_no_runner_is_refused),
+        TEST(engine_cannot_choose_a_file_elsewhere),
+        TEST(runner_for_another_machine_is_told),
     };
     if (access("/bin/busybox", X_OK) != 0)
         return docker_test_skip("there is no static busybox (busybox-static)");

@@ -11,6 +11,7 @@
 #include "docker_support.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -213,16 +214,34 @@ static void listen_for_ever(int listener, const struct relay_options *options)
     }
 }
 
-struct relay relay_start(struct relay_options options)
+static int listen_at_socket(char address[300])
 {
     static int number;
-    struct relay relay = {0};
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "%.80s/r%d", workspace, number++);
-    snprintf(relay.address, sizeof relay.address, "unix://%s", address.sun_path);
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    snprintf(name.sun_path, sizeof name.sun_path, "%.80s/r%d", workspace, number++);
+    snprintf(address, 300, "unix://%s", name.sun_path);
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(listener >= 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof name), 0);
+    return listener;
+}
+
+static int listen_at_port(char address[300])
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof name;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(listener >= 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof name), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&name, &length), 0);
+    snprintf(address, 300, "tcp://127.0.0.1:%d", ntohs(name.sin_port));
+    return listener;
+}
+
+struct relay relay_start(struct relay_options options)
+{
+    struct relay relay = {0};
+    int listener = options.tcp ? listen_at_port(relay.address) : listen_at_socket(relay.address);
     assert_int_equal(listen(listener, 64), 0);
     relay.pid = fork();
     assert_true(relay.pid >= 0);

@@ -76,6 +76,7 @@ struct relay_options {
     int minimum_minor;      /* plays an engine that refuses versions below 1.N; 0: does not */
     int newest_minor;       /* and above 1.N; 0: eight above the minimum */
     const char *swallow;    /* requests whose path holds this are never answered */
+    bool tcp;               /* is reached over a port of the loopback, not a socket */
     const char *answer_for; /* those whose head holds this are answered with ANSWER */
     const char *answer;
 };
