@@ -13,4 +13,7 @@ int extract_command(const struct options *options); /* extract.c */
 int plugins_command(const struct options *options); /* plugins.c */
 int info_command(const struct options *options);    /* plugins.c */
 
+int ps_command(const struct options *options);    /* leftovers.c */
+int prune_command(const struct options *options); /* leftovers.c */
+
 #endif /* HOST_DEMO_COMMANDS_H */

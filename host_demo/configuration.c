@@ -73,8 +73,7 @@ static bool add_work_dir(const char *text, json_object *object, const char *work
            bytes_append_text(to, brace + 1);
 }
 
-/* A configuration as it was given: JSON, or @FILE. */
-static int32_t read_config(const char *given, struct bytes *config, code_executor_error *error)
+int32_t configuration_read(const char *given, struct bytes *config, code_executor_error *error)
 {
     if (given == NULL)
         return CODE_EXECUTOR_OK;
@@ -113,7 +112,7 @@ int32_t configuration_make(const char *given, const code_executor_v1 *table, con
 {
     *made = (struct configuration){0};
     CLEANUP(bytes_free) struct bytes read = {0};
-    int32_t status = read_config(given, &read, error);
+    int32_t status = configuration_read(given, &read, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     const char *text = read.length == 0 ? "{}" : read.data;

@@ -23,6 +23,9 @@ int32_t configuration_make(const char *given, const code_executor_v1 *table, con
                            const char *work_dir, struct configuration *made,
                            code_executor_error *error);
 
+/* Appends a configuration as it was given: JSON, @FILE, or NULL for nothing. */
+int32_t configuration_read(const char *given, struct bytes *config, code_executor_error *error);
+
 /* The object that TEXT is; NULL where it is none. */
 json_object *parse_object(const char *text);
 

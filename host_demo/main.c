@@ -3,7 +3,8 @@
  * host_demo: a small host of code executors, to use and to learn from.
  *
  *     main.c ─▶ options.c ─▶ a command
- *         run.c  extract.c  plugins.c     end by themselves
+ *         run.c  extract.c  plugins.c  leftovers.c
+ *                                         end by themselves
  *         repl.c                          a dialogue, of compose.c (messages from lines), input.c
  *                                         (lines that are typed or pasted), review.c (shall it run?)
  *     message.c         a message, as it is          plan.c           which of its blocks run
@@ -32,6 +33,10 @@ const struct command commands[] = {
     {"extract", COMMAND_EXTRACT, "[FILE|-]", false, "show the blocks", extract_command},
     {"plugins", COMMAND_PLUGINS, "", false, "list the executors there are", plugins_command},
     {"info", COMMAND_INFO, "NAME|PATH", true, "what one of them takes and runs", info_command},
+    {"ps", COMMAND_PS, "[NAME|PATH]", false, "list what executors have made and is still there",
+     ps_command},
+    {"prune", COMMAND_PRUNE, "[NAME|PATH]", false, "remove what programs left that have ended",
+     prune_command},
 };
 const size_t command_count = sizeof commands / sizeof *commands;
 

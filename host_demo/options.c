@@ -14,7 +14,8 @@
 #include <string.h>
 
 #define RUNS (COMMAND_REPL | COMMAND_RUN)
-#define ALL  (RUNS | COMMAND_EXTRACT | COMMAND_PLUGINS | COMMAND_INFO)
+#define LEFT (COMMAND_PS | COMMAND_PRUNE)
+#define ALL  (RUNS | COMMAND_EXTRACT | COMMAND_PLUGINS | COMMAND_INFO | LEFT)
 
 struct option {
     const char *name;
@@ -88,6 +89,13 @@ static bool keep_timeout(struct options *options, const char *value)
     return true;
 }
 
+static bool keep_all(struct options *options, const char *value)
+{
+    (void)value;
+    options->all = true;
+    return true;
+}
+
 static bool keep_json(struct options *options, const char *value)
 {
     (void)value;
@@ -119,13 +127,15 @@ static bool keep_version(struct options *options, const char *value)
 static const struct option option_table[] = {
     {"executor", 'e', "NAME|PATH", RUNS,
      "which executor (default: sandbox where it works, else local)", keep_executor},
-    {"config", 'c', "JSON|@FILE", RUNS, "its configuration; `info NAME` lists the keys",
+    {"config", 'c', "JSON|@FILE", RUNS | LEFT, "its configuration; `info NAME` lists the keys",
      keep_config},
     {"work-dir", 'w', "DIR", RUNS, "the workspace (default: a temporary one for each executor)",
      keep_work_dir},
     {"route", 0, "LANG=NAME", RUNS,
      "another executor for a language; NAME:{...} or NAME:@FILE configures it", keep_route},
     {"timeout", 0, "SECONDS", RUNS, "for each block, at least 1", keep_timeout},
+    {"all", 0, NULL, COMMAND_PRUNE, "also what belongs to programs that run, or perhaps do",
+     keep_all},
     {"json", 0, NULL, ALL & ~COMMAND_REPL, "one JSON document on stdout, at the end", keep_json},
     {"quiet", 'q', NULL, ALL, "say nothing but problems", keep_quiet},
     {"help", 'h', NULL, ALL, "this text", keep_help},

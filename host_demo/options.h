@@ -16,6 +16,8 @@ enum command_set {
     COMMAND_EXTRACT = 4,
     COMMAND_PLUGINS = 8,
     COMMAND_INFO = 16,
+    COMMAND_PS = 32,
+    COMMAND_PRUNE = 64,
 };
 
 struct route_option {
@@ -30,6 +32,7 @@ struct options {
     struct route_option *routes;
     size_t route_count;
     double timeout; /* seconds for each block; 0: the executor's own */
+    bool all;
     bool json;
     bool quiet;
     bool help;

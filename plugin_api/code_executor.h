@@ -376,6 +376,36 @@ typedef struct code_executor_languages_v1 {
                     code_executor_error *error);
 } code_executor_languages_v1;
 
+/* ------------------------------------------------------------------------------------------------
+ * Extension: leftovers
+ * --------------------------------------------------------------------------------------------- */
+
+/*
+ * Of a plugin (INSTANCE NULL) whose environments, or what they need, may outlive the host: because
+ * that was asked for, or because something went wrong.
+ */
+#define CODE_EXECUTOR_EXTENSION_LEFTOVERS "code_executor.leftovers/1"
+
+typedef struct code_executor_leftovers_v1 {
+    size_t struct_size;
+    /*
+     * Lists all that the plugin has made, in this process or any other, and that is still there,
+     * where CONFIG_JSON (as for create) leads. *JSON is the caller's, to be given to string_free: an
+     * array of objects, each with "kind" ("container", "volume" ...), "id", "name", "state",
+     * "created" (seconds since 1970, or null), "image" (or null), "kept" (whether it was asked to
+     * stay) and "owner": null where it belongs to no host in particular, else an object with "pid"
+     * and "alive"; that is null where it cannot be known, as of a host on another machine, in
+     * another container, or before the machine was booted. [any-thread]
+     */
+    int32_t (*list)(const char *config_json, char **json, code_executor_error *error);
+    /*
+     * Removes what belongs to hosts that have ended, also what was asked to stay, and what belongs
+     * to nobody and is not in use; with ALL also what belongs to any other host. *JSON as above:
+     * what was removed, after a failure too. It may be NULL then. [any-thread]
+     */
+    int32_t (*prune)(const char *config_json, bool all, char **json, code_executor_error *error);
+} code_executor_leftovers_v1;
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

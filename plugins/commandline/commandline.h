@@ -140,6 +140,9 @@ typedef struct commandline_launcher {
     void (*describe)(void *state, bool started, json_object *description);
 
     void (*destroy)(void *state);
+
+    /* Extensions of the plugin's own, beside those that all have; NULL where it has none. */
+    const void *(*get_extension)(const char *id);
 } commandline_launcher;
 
 /* The functions of the vtable, the same for all; see code_executor.h. */
@@ -158,7 +161,7 @@ int32_t commandline_describe(code_executor_instance *instance, char **json,
 void commandline_result_free(code_executor_result *result);
 void commandline_string_free(char *string);
 void commandline_destroy(code_executor_instance *instance);
-const void *commandline_get_extension(code_executor_instance *instance, const char *id);
+const void *commandline_get_extension(const commandline_launcher *launcher, const char *id);
 
 /*
  * Defines the vtable and the entry of a plugin whose code is LAUNCHER, a commandline_launcher. The
@@ -167,6 +170,7 @@ const void *commandline_get_extension(code_executor_instance *instance, const ch
 #define CODE_EXECUTOR_COMMANDLINE_PLUGIN(launcher, name_, version_, description_, schema_)         \
     static int32_t plugin_create(const code_executor_host *host, const char *config_json,          \
                                  code_executor_instance **instance, code_executor_error *error);   \
+    static const void *plugin_get_extension(code_executor_instance *instance, const char *id);     \
     static const code_executor_v1 plugin_table = {                                                 \
         .struct_size = sizeof(code_executor_v1),                                                   \
         .abi_version = CODE_EXECUTOR_ABI_VERSION,                                                  \
@@ -184,12 +188,17 @@ const void *commandline_get_extension(code_executor_instance *instance, const ch
         .result_free = commandline_result_free,                                                    \
         .string_free = commandline_string_free,                                                    \
         .destroy = commandline_destroy,                                                            \
-        .get_extension = commandline_get_extension,                                                \
+        .get_extension = plugin_get_extension,                                                     \
     };                                                                                             \
     static int32_t plugin_create(const code_executor_host *host, const char *config_json,          \
                                  code_executor_instance **instance, code_executor_error *error)    \
     {                                                                                              \
         return commandline_create(&plugin_table, &(launcher), host, config_json, instance, error); \
+    }                                                                                              \
+    static const void *plugin_get_extension(code_executor_instance *instance, const char *id)      \
+    {                                                                                              \
+        (void)instance;                                                                            \
+        return commandline_get_extension(&(launcher), id);                                         \
     }                                                                                              \
     CODE_EXECUTOR_EXPORT const code_executor_v1 *code_executor_plugin_v1(void);                    \
     const code_executor_v1 *code_executor_plugin_v1(void)                                          \

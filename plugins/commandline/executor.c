@@ -500,10 +500,9 @@ static const code_executor_languages_v1 languages_extension = {
     .list = list_languages,
 };
 
-const void *commandline_get_extension(code_executor_instance *self, const char *id)
+const void *commandline_get_extension(const commandline_launcher *launcher, const char *id)
 {
-    (void)self;
     if (id && strcmp(id, CODE_EXECUTOR_EXTENSION_LANGUAGES) == 0)
         return &languages_extension;
-    return NULL;
+    return id && launcher->get_extension ? launcher->get_extension(id) : NULL;
 }

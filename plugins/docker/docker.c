@@ -37,7 +37,8 @@
  *     platform.h       images for other machines
  *     registry_credentials.h docker_config.h credential_helper.h  what they are pulled with
  *     existing_container.h existing_workspace.h  a container that somebody else has started
- *     sweep.h labels.h what dead hosts left, and how it is known
+ *     leftovers.h      lists and removes what carries our labels, on request
+ *     sweep.h labels.h volumes.h  what dead hosts left, and how it is known
  *     attach.h stream.h the wire
  *     engine.h http.h  the API, HTTP
  *     endpoint.h context.h tls.h unreachable.h  where the engine is, and why it does not answer
@@ -55,6 +56,7 @@
 #include "existing_container.h"
 #include "init_command.h"
 #include "json.h"
+#include "leftovers.h"
 #include "platform.h"
 #include "pooled.h"
 #include "profile.h"
@@ -356,6 +358,63 @@ static void docker_describe(void *state, bool started, json_object *description)
     pooled_describe(docker, description);
 }
 
+/* ---- the extension ----------------------------------------------------------------------------- */
+
+/* ITEMS is used up. */
+static int32_t hand_out(json_object *items, int32_t status, char **json, code_executor_error *error)
+{
+    const char *text = items ? json_object_to_json_string_ext(
+                                   items, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
+                             : NULL;
+    *json = text ? strdup(text) : NULL;
+    json_object_put(items);
+    if (status == CODE_EXECUTOR_OK && !*json)
+        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    return status == CODE_EXECUTOR_OK ? error_clear(error) : status;
+}
+
+static int32_t list_leftovers(const char *config_json, char **json, code_executor_error *error)
+{
+    json_object CLEANUP_JSON *config = NULL;
+    json_object *found = NULL;
+    if (!json)
+        return error_set(error, CODE_EXECUTOR_INVALID, "json is NULL");
+    *json = NULL;
+    int32_t status = config_read(DOCKER_SCHEMA, config_json, &config, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    status = leftovers_list(config, &found, error);
+    if (status == CODE_EXECUTOR_OK)
+        return hand_out(found, status, json, error);
+    json_object_put(found);
+    return status;
+}
+
+static int32_t prune_leftovers(const char *config_json, bool all, char **json,
+                               code_executor_error *error)
+{
+    json_object CLEANUP_JSON *config = NULL;
+    json_object *removed = NULL;
+    if (!json)
+        return error_set(error, CODE_EXECUTOR_INVALID, "json is NULL");
+    *json = NULL;
+    int32_t status = config_read(DOCKER_SCHEMA, config_json, &config, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    status = leftovers_prune(config, all, &removed, error);
+    return hand_out(removed, status, json, error);
+}
+
+static const void *docker_get_extension(const char *id)
+{
+    static const code_executor_leftovers_v1 leftovers = {
+        .struct_size = sizeof leftovers,
+        .list = list_leftovers,
+        .prune = prune_leftovers,
+    };
+    return strcmp(id, CODE_EXECUTOR_EXTENSION_LEFTOVERS) == 0 ? &leftovers : NULL;
+}
+
 /* ---- the plugin -------------------------------------------------------------------------------- */
 
 const commandline_launcher docker_alone = {
@@ -375,6 +434,7 @@ static const commandline_launcher docker_launcher = {
     .restart_relaunches = docker_restart_relaunches,
     .describe = docker_describe,
     .destroy = docker_destroy,
+    .get_extension = docker_get_extension,
 };
 
 CODE_EXECUTOR_COMMANDLINE_PLUGIN(docker_launcher, "docker", CODE_EXECUTOR_PROJECT_VERSION,

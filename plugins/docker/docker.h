@@ -32,7 +32,8 @@ struct docker {
     struct runner_volume volume;
     bool volume_known;
     bool runner_seen; /* in the volume, whole */
-    bool way_seen;    /* the container sees the workspace */
+    bool volumes_swept;
+    bool way_seen; /* the container sees the workspace */
     struct container_user user;
 
     /* While it is up. */

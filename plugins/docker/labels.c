@@ -131,6 +131,11 @@ json_object *labels_filter_launch(const char *launch_id)
     return filter((const char *const[]){LABEL_PROJECT, PROJECT, LABEL_LAUNCH, launch_id, NULL});
 }
 
+json_object *labels_filter_all(void)
+{
+    return filter((const char *const[]){LABEL_PROJECT, PROJECT, NULL});
+}
+
 /* A process that cannot be looked at (/proc mounted with hidepid) counts as alive. */
 static bool process_is_gone(long pid, const char *start_time)
 {
@@ -141,12 +146,43 @@ static bool process_is_gone(long pid, const char *start_time)
     return now[0] && strcmp(now, start_time) != 0;
 }
 
+/* 0 where the label makes no sense. */
+static long labelled_pid(json_object *labels)
+{
+    const char *text = json_string(labels, LABEL_PID);
+    long pid = text ? strtol(text, NULL, 10) : 0;
+    return pid > 0 && pid <= INT32_MAX ? pid : 0;
+}
+
+static bool is_gone(json_object *labels)
+{
+    const char *start_time = json_string(labels, LABEL_START_TIME);
+    long pid = labelled_pid(labels);
+    return pid > 0 && start_time && start_time[0] && process_is_gone(pid, start_time);
+}
+
 bool labels_left_behind(json_object *labels)
 {
-    const char *pid_text = json_string(labels, LABEL_PID);
-    const char *start_time = json_string(labels, LABEL_START_TIME);
-    if (json_string(labels, LABEL_KEEP) || !pid_text || !start_time || !start_time[0])
-        return false;
-    long pid = strtol(pid_text, NULL, 10);
-    return pid > 0 && pid <= INT32_MAX && process_is_gone(pid, start_time);
+    return !json_string(labels, LABEL_KEEP) && is_gone(labels);
+}
+
+static bool is_neighbour(json_object *labels)
+{
+    char boot[64], pid_namespace[32];
+    const char *its_boot = json_string(labels, LABEL_BOOT);
+    const char *its_namespace = json_string(labels, LABEL_PID_NAMESPACE);
+    read_boot(boot, sizeof boot);
+    read_pid_namespace(pid_namespace, sizeof pid_namespace);
+    return boot[0] && pid_namespace[0] && its_boot && its_namespace &&
+           strcmp(boot, its_boot) == 0 && strcmp(pid_namespace, its_namespace) == 0;
+}
+
+enum labels_owner labels_owner(json_object *labels, int64_t *pid)
+{
+    *pid = labelled_pid(labels);
+    if (*pid == 0)
+        return OWNER_NOBODY;
+    if (!is_neighbour(labels))
+        return OWNER_UNKNOWN;
+    return is_gone(labels) ? OWNER_GONE : OWNER_ALIVE;
 }

@@ -32,9 +32,21 @@ json_object *labels_new(const char *launch_id, const char *role, bool keep);
 json_object *labels_filter_neighbours(void);
 /* Those that find what LAUNCH_ID made. */
 json_object *labels_filter_launch(const char *launch_id);
+/* Those that find everything. */
+json_object *labels_filter_all(void);
 
 /* Whether LABELS (of something that such a filter found) name a host that has ended and that did not
  * want it kept. */
 bool labels_left_behind(json_object *labels);
+
+enum labels_owner {
+    OWNER_NOBODY, /* the labels name none */
+    OWNER_ALIVE,
+    OWNER_GONE,
+    OWNER_UNKNOWN /* of another boot, machine or pid namespace */
+};
+
+/* The host that LABELS name; *PID is its number where it is. */
+enum labels_owner labels_owner(json_object *labels, int64_t *pid);
 
 #endif /* CODE_EXECUTOR_DOCKER_LABELS_H */

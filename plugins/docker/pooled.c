@@ -57,6 +57,7 @@ static void *new_like(const void *configured)
     made->auto_remove = from->auto_remove;
     made->stop_container = from->stop_container;
     made->way = from->way;
+    made->volumes_swept = true; /* by the start that woke the pool */
     made->bind_dir = from->bind_dir ? strdup(from->bind_dir) : NULL;
     if (json_object_deep_copy(from->config, &made->config, NULL) == 0 &&
         (!from->bind_dir || made->bind_dir))

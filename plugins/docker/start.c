@@ -20,6 +20,7 @@
 #include "registry_credentials.h"
 #include "runner_choice.h"
 #include "sweep.h"
+#include "volumes.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,6 +36,7 @@ struct start {
     char name[256];
     json_object *body; /* of the create request, for docker->way */
     http_transfer *sweep;
+    http_transfer *volumes; /* likewise, of volumes; once in the life of an instance */
     bool pulled;
     bool swept;
 };
@@ -96,6 +98,17 @@ static int32_t make_body(struct start *start, code_executor_error *error)
 }
 
 /* ---- the container ----------------------------------------------------------------------------- */
+
+static void sweep_volumes(struct start *start)
+{
+    size_t removed =
+        volumes_sweep(start->docker->engine, start->volumes, start->docker->volume.name);
+    start->volumes = NULL;
+    start->docker->volumes_swept = true;
+    if (removed > 0)
+        launch_log(start->context, CODE_EXECUTOR_LOG_INFO,
+                   "removed %zu volume(s) with runners of other builds", removed);
+}
 
 static void finish_sweep(struct start *start)
 {
@@ -404,6 +417,7 @@ int32_t start_container(struct docker *docker, const launch_context *context, tr
         .image = config_string(docker->config, "image"),
         .platform = config_string(docker->config, "platform"),
         .sweep = sweep_begin(docker->engine),
+        .volumes = docker->volumes_swept ? NULL : volumes_begin(docker->engine, true),
     };
     *opened = NULL;
     docker->container =
@@ -413,10 +427,12 @@ int32_t start_container(struct docker *docker, const launch_context *context, tr
         status = error_set(error, CODE_EXECUTOR_IO, "the system has no random numbers to give");
     if (status == CODE_EXECUTOR_OK)
         status = start_up(&start, opened, error);
-    if (status == CODE_EXECUTOR_OK)
+    if (status == CODE_EXECUTOR_OK) {
         finish_sweep(&start);
-    else
-        http_end(start.sweep);
+        sweep_volumes(&start);
+    }
+    http_end(start.sweep);
+    http_end(start.volumes);
     if (status != CODE_EXECUTOR_OK && *opened) {
         (*opened)->operations->close(*opened);
         *opened = NULL;

@@ -28,6 +28,7 @@ ENDS_WITH(code_executor_result, block_count);
 ENDS_WITH(code_executor_v1, get_extension);
 ENDS_WITH(code_executor_language, interpreter);
 ENDS_WITH(code_executor_languages_v1, list);
+ENDS_WITH(code_executor_leftovers_v1, prune);
 
 #define STRUCT(type) printf("%s: %zu bytes\n", #type, sizeof(type))
 #define MEMBER(type, member)                                                                       \
@@ -131,12 +132,17 @@ static void print_tables(void)
     STRUCT(code_executor_languages_v1);
     MEMBER(code_executor_languages_v1, struct_size);
     MEMBER(code_executor_languages_v1, list);
+    STRUCT(code_executor_leftovers_v1);
+    MEMBER(code_executor_leftovers_v1, struct_size);
+    MEMBER(code_executor_leftovers_v1, list);
+    MEMBER(code_executor_leftovers_v1, prune);
 }
 
 static void print_constants(void)
 {
     printf("CODE_EXECUTOR_ENTRY_SYMBOL = %s\n", CODE_EXECUTOR_ENTRY_SYMBOL);
     printf("CODE_EXECUTOR_EXTENSION_LANGUAGES = %s\n", CODE_EXECUTOR_EXTENSION_LANGUAGES);
+    printf("CODE_EXECUTOR_EXTENSION_LEFTOVERS = %s\n", CODE_EXECUTOR_EXTENSION_LEFTOVERS);
     CONSTANT(CODE_EXECUTOR_ABI_VERSION);
     CONSTANT(CODE_EXECUTOR_OK);
     CONSTANT(CODE_EXECUTOR_INVALID);

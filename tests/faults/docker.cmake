@@ -5,8 +5,6 @@ foreach(name docker docker_causes)
     add_test(NAME faults.${name} COMMAND faults_${name})
     set_tests_properties(faults.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endforeach()
-target_compile_definitions(faults_docker_causes PRIVATE
-    TEST_ENGINE_SCRIPT="${PROJECT_SOURCE_DIR}/scripts/test-engine")
 code_executor_abi_test(faults host_killed docker)
 set_tests_properties(faults.docker faults.docker_causes faults.docker_host_killed
     PROPERTIES RESOURCE_LOCK docker)

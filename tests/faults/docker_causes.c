@@ -272,20 +272,6 @@ static void kill_after_a_process_ran_out_of_memory_is_a_kill(void **state)
 
 /* ---- the engine -------------------------------------------------------------------------------- */
 
-/* The script's own words: "export DOCKER_HOST=…". */
-static bool is_test_engine(void)
-{
-    char line[512] = "", expected[512];
-    const char *host = getenv("DOCKER_HOST");
-    FILE *script = popen(TEST_ENGINE_SCRIPT " env", "r");
-    if (!script || !fgets(line, sizeof line, script))
-        line[0] = '\0';
-    if (script)
-        pclose(script);
-    snprintf(expected, sizeof expected, "export DOCKER_HOST=%s\n", host ? host : "");
-    return strcmp(line, expected) == 0;
-}
-
 static void *signal_engine(void *command)
 {
     pause_ms(300);
@@ -300,7 +286,7 @@ static void expect_engine_loss(const char *command)
     char name[256];
     pthread_t thread;
     void *failed = NULL;
-    if (!is_test_engine()) {
+    if (!engine_is_ours()) {
         print_message("skipped: the engine is not that of scripts/test-engine\n");
         skip();
     }

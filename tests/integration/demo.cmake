@@ -3,7 +3,7 @@
 # host_demo by its command line. The executor of plugin_echo.c stands in for real ones where only
 # the host matters; tests of faults use it too.
 set(test_plugin_folder ${CMAKE_BINARY_DIR}/tests/plugins)
-add_library(plugin_echo MODULE plugin_echo.c)
+add_library(plugin_echo MODULE plugin_echo.c plugin_echo_leftovers.c)
 set_target_properties(plugin_echo PROPERTIES
     PREFIX "" OUTPUT_NAME echo SUFFIX .so LIBRARY_OUTPUT_DIRECTORY ${test_plugin_folder})
 target_link_libraries(plugin_echo PRIVATE code_executor_options Threads::Threads)
@@ -18,7 +18,7 @@ target_link_libraries(demo_process
     PUBLIC code_executor_options PkgConfig::CMOCKA PkgConfig::JSON_C)
 add_dependencies(demo_process host_demo plugin_echo local)
 
-foreach(name extract_cases run_demo repl_demo)
+foreach(name extract_cases leftovers_demo run_demo repl_demo)
     add_executable(integration_${name} ${name}.c)
     target_link_libraries(integration_${name} PRIVATE demo_process)
     add_test(NAME integration.${name} COMMAND integration_${name})

@@ -4,7 +4,9 @@
 # faults use the same support.
 add_library(docker_support STATIC docker_support.c docker_images.c docker_relay.c)
 target_include_directories(docker_support PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
-target_compile_definitions(docker_support PRIVATE DOCKER_PLUGIN_PATH="$<TARGET_FILE:docker>")
+target_compile_definitions(docker_support
+    PRIVATE DOCKER_PLUGIN_PATH="$<TARGET_FILE:docker>"
+    PUBLIC TEST_ENGINE_SCRIPT="${PROJECT_SOURCE_DIR}/scripts/test-engine")
 target_link_libraries(docker_support PUBLIC docker_parts PkgConfig::CMOCKA ${CMAKE_DL_LIBS})
 add_dependencies(docker_support docker)
 
@@ -12,6 +14,7 @@ set(docker_tests
     docker
     docker_existing
     docker_kinds
+    docker_leftovers
     docker_options
     docker_pool
     docker_pull
@@ -30,7 +33,6 @@ target_compile_definitions(integration_docker_reach PRIVATE
     PORT_RELAY="${CMAKE_CURRENT_SOURCE_DIR}/port_relay.py"
     MAKE_CERTIFICATES="${CMAKE_CURRENT_SOURCE_DIR}/make_certificates")
 target_compile_definitions(integration_docker_pull PRIVATE
-    TEST_ENGINE="${CMAKE_SOURCE_DIR}/scripts/test-engine"
     TEST_REGISTRY="${CMAKE_CURRENT_SOURCE_DIR}/test_registry.py")
 add_test(NAME integration.docker_in_docker
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docker_in_docker.sh ${PROJECT_BINARY_DIR})

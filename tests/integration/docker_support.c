@@ -200,6 +200,20 @@ void expect_container_count(size_t count)
     assert_int_equal(container_count(), count);
 }
 
+/* The script's own words: "export DOCKER_HOST=…". */
+bool engine_is_ours(void)
+{
+    char line[512] = "", expected[512];
+    const char *host = getenv("DOCKER_HOST");
+    FILE *script = popen(TEST_ENGINE_SCRIPT " env", "r");
+    if (!script || !fgets(line, sizeof line, script))
+        line[0] = '\0';
+    if (script)
+        pclose(script);
+    snprintf(expected, sizeof expected, "export DOCKER_HOST=%s\n", host ? host : "");
+    return strcmp(line, expected) == 0;
+}
+
 /* ---- this process ------------------------------------------------------------------------------ */
 
 void pause_ms(int milliseconds)

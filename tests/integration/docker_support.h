@@ -60,6 +60,9 @@ size_t container_count(void);
 /* Waits for that to be as many; fails when it does not come about. */
 void expect_container_count(size_t count);
 
+/* Whether it is the one of scripts/test-engine, so that it may be ended, and everything in it removed. */
+bool engine_is_ours(void);
+
 /* What instances are given as their host; NULL at first. */
 extern const code_executor_host *test_host;
 

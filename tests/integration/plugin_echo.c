@@ -13,6 +13,7 @@
  * Languages: echo (alias repeat) runs; note is only saved, which here means not even that. The
  * configuration is an object of which it reads no more than work_dir.
  */
+#include "plugin_echo_leftovers.h"
 #include <code_executor.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -534,6 +535,8 @@ static const void *echo_get_extension(code_executor_instance *instance, const ch
 {
     static const code_executor_languages_v1 languages = {sizeof languages, list_languages};
     (void)instance;
+    if (strcmp(id, CODE_EXECUTOR_EXTENSION_LEFTOVERS) == 0)
+        return &echo_leftovers;
     return strcmp(id, CODE_EXECUTOR_EXTENSION_LANGUAGES) == 0 ? &languages : NULL;
 }
 
