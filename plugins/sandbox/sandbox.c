@@ -266,7 +266,7 @@ static int32_t report_failure(sandbox *self, code_executor_error *error)
 
 /*
  * Gets hold of process 1 inside, whose number bubblewrap tells as soon as there is one. The number cannot mean
- * another process while bubblewrap, who would have to reap it first, is there.
+ * another process yet: process 1 waits for its filter, and the kernel gives out all other numbers first.
  */
 static int32_t adopt_first(sandbox *self, const launch_context *context, const struct ends *ends,
                            code_executor_error *error)
@@ -284,10 +284,6 @@ static int32_t adopt_first(sandbox *self, const launch_context *context, const s
     self->first = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0u);
     fork_guard_add(self->first);
     fork_guard_leave();
-    if (self->first >= 0 && helper_process_wait(&self->bubblewrap, 0)) {
-        fork_guard_close(self->first);
-        self->first = -1;
-    }
     return CODE_EXECUTOR_OK;
 }
 
