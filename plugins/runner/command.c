@@ -21,6 +21,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#define UNDER_ADDRESS_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define UNDER_ADDRESS_SANITIZER
+#endif
+#endif
+#ifdef UNDER_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
+
 /* Where PATH is not set. */
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -186,10 +197,22 @@ static void explain(const struct command *command, struct command_start *start)
     append(text, size, " (PATH is %s)", path_list ? path_list : DEFAULT_PATH);
 }
 
+/* An address sanitizer has marks around what was in the last child's frames, which never returned. */
+static void forget_frames(unsigned char *stack, size_t size)
+{
+#ifdef UNDER_ADDRESS_SANITIZER
+    __asan_unpoison_memory_region(stack, size);
+#else
+    (void)stack;
+    (void)size;
+#endif
+}
+
 pid_t command_run(const struct command *command, struct command_start *start)
 {
     static _Alignas(16) unsigned char stack[CHILD_STACK_SIZE];
     struct child child = {command, start};
+    forget_frames(stack, sizeof stack);
     *start = (struct command_start){.error = 0, .candidate = CANDIDATE_NONE};
     pid_t pid =
         clone(become_command, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);

@@ -543,9 +543,9 @@ static void as_first_process_it_obeys_sigterm(void **state)
     await_file("daemon");
     kill(only_child(runner.pid), SIGTERM);
     client_frame frame;
-    while (client_receive(&runner, &frame) && frame.header.type != FRAME_ERROR)
-        continue;
-    assert_int_equal(frame.header.type, FRAME_ERROR);
+    /* Whoever sent it tells the host why. */
+    while (client_receive(&runner, &frame))
+        assert_int_not_equal(frame.header.type, FRAME_ERROR);
     assert_int_equal(WEXITSTATUS(client_await_end(&runner)), 128 + SIGTERM);
 }
 
