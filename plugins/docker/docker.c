@@ -282,7 +282,7 @@ static int32_t docker_shut_down(void *state, const launch_context *context, bool
                                 code_executor_error *error)
 {
     struct docker *docker = state;
-    int32_t status = is_beside(docker) ? existing_container_leave(docker, error)
+    int32_t status = is_beside(docker) ? existing_container_leave(docker, context, error)
                                        : end_or_leave(docker, context, lost, error);
     if (status != CODE_EXECUTOR_OK && !is_beside(docker))
         leave(docker);

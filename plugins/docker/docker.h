@@ -43,6 +43,7 @@ struct docker {
     struct container container;
     char *runner_file; /* in a container that is not ours, until it is known not to stay there */
     bool runner_removes_itself;
+    bool runner_in_workspace;
     bool may_be_foreign; /* the image is perhaps made for another machine */
     bool keep_ptrace;
     bool prepared; /* a launch has come to its end with this container: it may be left */

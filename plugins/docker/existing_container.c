@@ -22,6 +22,7 @@
 #include "runner/remove_itself.h"
 #include "runner_archive.h"
 #include "runner_choice.h"
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,6 +171,7 @@ static int32_t put_runner(struct existing *self, code_executor_error *error)
     struct runner_archive CLEANUP_ARCHIVE archive = {0};
     snprintf(name, sizeof name, FILE_PREFIX "%s", docker->launch_id);
     bool beside = read_only && docker->way != WORKSPACE_COPIED;
+    docker->runner_in_workspace = beside;
     if (asprintf(&docker->runner_file, "%s/%s", beside ? self->folder : "", name) < 0) {
         docker->runner_file = NULL;
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
@@ -357,6 +359,20 @@ static int32_t judge_left(struct docker *docker, code_executor_error *error)
                      END_LIMIT_MS / 1000);
 }
 
+/*
+ * Where it lies in the workspace, which code can write to.
+ * Attack: code that is not root puts another program in its place, and waits for us to run that as root. So
+ * there the file is only taken away, by name, on this side; the runner itself has tried before.
+ */
+static void unlink_runner(const struct docker *docker, const char *work_dir)
+{
+    int folder = open(work_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return;
+    unlinkat(folder, strrchr(docker->runner_file, '/') + 1, 0);
+    close(folder);
+}
+
 /* As root, whom nobody waits for. */
 static int32_t remove_runner(struct docker *docker, code_executor_error *error)
 {
@@ -385,20 +401,26 @@ void existing_container_settle(struct docker *docker, const launch_context *cont
     /* The folder of a copy must be removed by it, as root, at the end. */
     if (!docker->runner_file || (!docker->runner_removes_itself && docker->way == WORKSPACE_COPIED))
         return;
-    if (!docker->runner_removes_itself && remove_runner(docker, &error) != CODE_EXECUTOR_OK)
+    if (docker->runner_in_workspace)
+        unlink_runner(docker, context->work_dir);
+    else if (!docker->runner_removes_itself && remove_runner(docker, &error) != CODE_EXECUTOR_OK)
         launch_log(context, CODE_EXECUTOR_LOG_WARNING, "%s stays in container %s: %s",
                    docker->runner_file, docker->container.name, error.message);
     free(docker->runner_file);
     docker->runner_file = NULL;
 }
 
-int32_t existing_container_leave(struct docker *docker, code_executor_error *error)
+int32_t existing_container_leave(struct docker *docker, const launch_context *context,
+                                 code_executor_error *error)
 {
     int32_t status = CODE_EXECUTOR_OK;
     if (!await_runner(docker, USUAL_LIMIT_MS))
         status = judge_left(docker, error);
     if (docker->runner_file) { /* it has never answered, or is needed up to now */
-        remove_runner(docker, NULL);
+        if (docker->runner_in_workspace)
+            unlink_runner(docker, context->work_dir);
+        else
+            remove_runner(docker, NULL);
         free(docker->runner_file);
         docker->runner_file = NULL;
     }
@@ -438,7 +460,7 @@ int32_t existing_container_start(struct docker *docker, const launch_context *co
         self.folder = NULL;
     } else {
         engine_clean_up(docker->engine);
-        existing_container_leave(docker, NULL);
+        existing_container_leave(docker, context, NULL);
     }
     json_object_put(self.inspected);
     free(self.folder);

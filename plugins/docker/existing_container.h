@@ -32,6 +32,7 @@ void existing_container_settle(struct docker *docker, const launch_context *cont
 void existing_container_describe_end(struct container *container, char *words, size_t size);
 
 /* Behind the end of the connection: waits for the runner and all that it started to be gone. */
-int32_t existing_container_leave(struct docker *docker, code_executor_error *error);
+int32_t existing_container_leave(struct docker *docker, const launch_context *context,
+                                 code_executor_error *error);
 
 #endif /* CODE_EXECUTOR_DOCKER_EXISTING_CONTAINER_H */

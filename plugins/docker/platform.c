@@ -13,7 +13,9 @@
 
 bool platform_may_be_foreign(const struct container *container, const char *platform)
 {
-    return platform || strstr(container->warning, "does not match the detected host platform");
+    bool warns = strncmp(container->engine->server, "Libpod", strlen("Libpod")) != 0;
+    return platform || !warns ||
+           strstr(container->warning, "does not match the detected host platform");
 }
 
 /* "linux/arm64" from the engine's answer at PATH, or other words. */

@@ -12,7 +12,8 @@
 #include "commandline.h"
 #include "container.h"
 
-/* Whether CONTAINER, which has been made for PLATFORM (NULL: not given), may be for another machine. */
+/* Whether CONTAINER, which has been made for PLATFORM (NULL: not given), may be for another machine. Docker
+ * says so, and Podman nothing. */
 bool platform_may_be_foreign(const struct container *container, const char *platform);
 
 /* UNSUPPORTED: programs of IMAGE cannot run on the engine's machine. An image without a program that could be

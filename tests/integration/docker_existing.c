@@ -518,6 +518,42 @@ static void killed_host_leaves_nothing_in_it(void **state)
     docker->destroy(instance);
 }
 
+/* With a read-only root the runner lies in the workspace for a moment, where code may put another program in
+ * its place. That runs as whoever the runner was to be, and never as root. */
+static void program_in_place_of_the_runner_does_not_run_as_root(void **state)
+{
+    (void)state;
+    static const char attack[] = "cd /data\n"
+                                 "while :; do\n"
+                                 "    for file in .code_executor-*; do\n"
+                                 "        printf '#!/bin/sh\\nid -u >> /data/proof\\n' > other\n"
+                                 "        chmod 755 other\n"
+                                 "        mv -f other $file\n"
+                                 "    done\n"
+                                 "done\n";
+    char path[300];
+    snprintf(path, sizeof path, "%s/attack", workspace);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(attack, file);
+    fclose(file);
+    chmod(workspace, 0777);
+    run_container("'User': '1234:1235', 'Cmd': ['sh', '/data/attack']", "'ReadonlyRootfs': true");
+    for (int i = 0; i < 4; i++) {
+        code_executor_instance *instance = beside("");
+        docker->start(instance, NULL);
+        docker->destroy(instance);
+    }
+    pause_ms(500);
+    snprintf(path, sizeof path, "%s/proof", workspace);
+    file = fopen(path, "r");
+    for (char line[32]; file && fgets(line, sizeof line, file);)
+        assert_string_equal(line, "1234\n");
+    if (file)
+        fclose(file);
+    chmod(workspace, 0700);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, remove_container)
 
 int main(void)
@@ -545,6 +581,7 @@ int main(void)
         TEST(container_killed_from_outside_is_lost),
         TEST(runner_that_is_killed_is_told_apart),
         TEST(pause_holds_up_the_end_and_is_said),
+        TEST(program_in_place_of_the_runner_does_not_run_as_root),
         TEST(killed_host_leaves_nothing_in_it),
     };
     return docker_test_main("docker_existing", tests, sizeof tests / sizeof tests[0]);

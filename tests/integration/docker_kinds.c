@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#define NAME "code-executor-test-kind:1"
+#define NAME "localhost/code-executor-test-kind:1"
 #define PATH "ENV PATH=/bin\n"
 
 /* With the image NAME, MORE options and MODE for the workspace: shell CODE prints OUTPUT. */
