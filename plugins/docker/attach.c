@@ -265,9 +265,12 @@ static int32_t wait_for_engine(struct attachment *self, bool for_sending, int64_
 
 static int32_t broken(struct attachment *self, code_executor_error *error)
 {
-    return error_set(error, CODE_EXECUTOR_LOST,
-                     "the Docker engine at %s broke off the connection when attaching to %s",
-                     self->container->engine->endpoint->address, self->container->name);
+    struct engine *engine = self->container->engine;
+    error_set(error, CODE_EXECUTOR_LOST,
+              "the Docker engine at %s broke off the connection when attaching to %s",
+              engine->endpoint->address, self->container->name);
+    http_explain_loss(engine->http, self->connection, error);
+    return CODE_EXECUTOR_LOST;
 }
 
 /* Those of the container's first process, or of an exec. PATH gets where they are asked for; returns the

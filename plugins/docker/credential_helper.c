@@ -11,6 +11,7 @@
 #include "fork_guard.h"
 #include "helper_process.h"
 #include "json.h"
+#include "program_path.h"
 #include "text.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -41,21 +42,14 @@ struct question {
 
 /* ---- the program ------------------------------------------------------------------------------- */
 
-/* In PATH, as a shell would find it; free(). */
 static char *find_program(const char *name)
 {
-    const char *list = getenv("PATH");
-    for (const char *at = list ? list : ""; *at;) {
-        size_t length = strcspn(at, ":");
-        char *path = NULL;
-        if (length > 0 && asprintf(&path, "%.*s/" PROGRAM_PREFIX "%s", (int)length, at, name) < 0)
-            return NULL;
-        if (path && access(path, X_OK) == 0)
-            return path;
-        free(path);
-        at += length + (at[length] == ':');
-    }
-    return NULL;
+    char *program = NULL;
+    if (strchr(name, '/') || asprintf(&program, PROGRAM_PREFIX "%s", name) < 0)
+        return NULL;
+    char *path = program_path(program);
+    free(program);
+    return path;
 }
 
 /* The registry is in the pipe, whole, before the helper starts: a pipe takes at least a page. */
@@ -218,7 +212,7 @@ int32_t credential_helper_get(const char *name, const char *registry, int cancel
                               json_object **auth, code_executor_error *error)
 {
     *auth = NULL;
-    char *program = strchr(name, '/') ? NULL : find_program(name);
+    char *program = find_program(name);
     struct question *question = program ? calloc(1, sizeof *question) : NULL;
     if (!question) {
         bool found = program != NULL;

@@ -42,6 +42,7 @@
  *     attach.h stream.h the wire
  *     engine.h http.h  the API, HTTP
  *     endpoint.h context.h tls.h unreachable.h  where the engine is, and why it does not answer
+ *     ssh_bridge.h program_path.h  connections through ssh
  *     wakeup_pair.h sigpipe.h  what libcurl and OpenSSL would do to the host
  *     schema.h         the configuration's keys
  *

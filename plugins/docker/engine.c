@@ -13,6 +13,7 @@
 #define NEWEST_MINOR   51
 #define OLDEST_MINOR   30
 #define PING_LIMIT_MS  10000
+#define LOGIN_LIMIT_MS 30000 /* ssh has to log in first, and gives up by itself before that */
 #define CALL_LIMIT_MS  120000
 #define CLEAN_LIMIT_MS 20000
 
@@ -33,7 +34,8 @@ static int32_t get(struct engine *engine, const char *path, http_transfer **tran
                    code_executor_error *error)
 {
     http_request request = {.method = "GET", .path = path};
-    http_patience patience = {engine->cancel_fd, PING_LIMIT_MS};
+    bool by_ssh = engine->endpoint->kind == ENDPOINT_SSH;
+    http_patience patience = {engine->cancel_fd, by_ssh ? LOGIN_LIMIT_MS : PING_LIMIT_MS};
     int32_t status = http_begin(engine->http, &request, transfer, error);
     return status == CODE_EXECUTOR_OK ? http_await(*transfer, patience, error) : status;
 }

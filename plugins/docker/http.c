@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "fork_guard.h"
 #include "sigpipe.h"
+#include "ssh_bridge.h"
 #include "unreachable.h"
 #include "wakeup_pair.h"
 #include <errno.h>
@@ -37,6 +38,7 @@ struct http_client {
     CURLM *multi;
     struct wakeup_pair wakeup_pair;
     const struct endpoint *endpoint;
+    struct ssh_bridge ssh;
     bool answered; /* the engine, to whatever */
 };
 
@@ -89,6 +91,8 @@ static void perform(http_client *client)
     struct sigpipe_guard guard = hold_sigpipe(client);
     curl_multi_perform(client->multi, &running);
     sigpipe_release(&guard);
+    if (client->endpoint->kind == ENDPOINT_SSH)
+        ssh_bridge_accept(&client->ssh);
 }
 
 static void discard(http_client *client, CURL *easy)
@@ -109,7 +113,9 @@ int32_t http_client_new(const struct endpoint *endpoint, http_client **client,
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
     }
     made->endpoint = endpoint;
-    made->multi = wakeup_pair_guard(&made->wakeup_pair);
+    made->ssh.listener = -1;
+    bool bridged = endpoint->kind != ENDPOINT_SSH || ssh_bridge_begin(&made->ssh, endpoint);
+    made->multi = bridged ? wakeup_pair_guard(&made->wakeup_pair) : NULL;
     if (!made->multi) {
         http_client_free(made);
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory or descriptors");
@@ -129,6 +135,7 @@ void http_client_free(http_client *client)
         curl_multi_cleanup(client->multi);
         sigpipe_release(&guard);
     }
+    ssh_bridge_end(&client->ssh);
     library_leave();
     free(client);
 }
@@ -155,8 +162,10 @@ static void keep_alive(int socket)
 static curl_socket_t open_socket(void *user_data, curlsocktype purpose,
                                  struct curl_sockaddr *address)
 {
-    const http_client *client = user_data;
+    http_client *client = user_data;
     (void)purpose;
+    if (client->endpoint->kind == ENDPOINT_SSH)
+        return ssh_bridge_open(&client->ssh);
     int socket = fork_guard_socket(address->family, address->socktype, address->protocol);
     if (socket >= 0 && client->endpoint->kind == ENDPOINT_TCP)
         keep_alive(socket);
@@ -165,8 +174,11 @@ static curl_socket_t open_socket(void *user_data, curlsocktype purpose,
 
 static int close_socket(void *user_data, curl_socket_t socket)
 {
-    (void)user_data;
-    fork_guard_close(socket);
+    http_client *client = user_data;
+    if (client->endpoint->kind == ENDPOINT_SSH)
+        ssh_bridge_close(&client->ssh, socket);
+    else
+        fork_guard_close(socket);
     return 0;
 }
 
@@ -218,10 +230,13 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *user_data)
 /* ---- transfers --------------------------------------------------------------------------------- */
 
 /* Where the handle connects to. False: no memory. */
-static bool set_endpoint(const struct endpoint *endpoint, CURL *easy)
+static bool set_endpoint(const http_client *client, CURL *easy)
 {
+    const struct endpoint *endpoint = client->endpoint;
     if (endpoint->tls.wanted)
         return tls_apply(&endpoint->tls, easy);
+    if (endpoint->kind == ENDPOINT_SSH)
+        return curl_easy_setopt(easy, CURLOPT_ABSTRACT_UNIX_SOCKET, client->ssh.name) == CURLE_OK;
     return !endpoint->socket_path ||
            curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, endpoint->socket_path) == CURLE_OK;
 }
@@ -233,8 +248,7 @@ static CURL *new_handle(http_client *client, const char *path, char words[CURL_E
     struct printbuf *url = printbuf_new();
     if (easy && url && printbuf_strappend(url, "") >= 0 &&
         sprintbuf(url, "%s%s", client->endpoint->base_url, path) >= 0 &&
-        curl_easy_setopt(easy, CURLOPT_URL, url->buf) == CURLE_OK &&
-        set_endpoint(client->endpoint, easy)) {
+        curl_easy_setopt(easy, CURLOPT_URL, url->buf) == CURLE_OK && set_endpoint(client, easy)) {
         curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
         curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
@@ -245,6 +259,7 @@ static CURL *new_handle(http_client *client, const char *path, char words[CURL_E
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, client);
         curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+        curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, client);
     } else if (easy) {
         curl_easy_cleanup(easy);
         easy = NULL;
@@ -346,7 +361,7 @@ static int32_t translate(http_transfer *transfer, code_executor_error *error)
         .easy = transfer->easy,
         .code = transfer->result,
         .words = transfer->words,
-        .ssh_words = "",
+        .ssh_words = transfer->client->ssh.words,
         .answered = transfer->client->answered,
     };
     return unreachable_explain(transfer->client->endpoint, &failure, error);
@@ -541,4 +556,15 @@ CURLcode http_receive(http_client *client, CURL *connection, void *buffer, size_
     CURLcode code = curl_easy_recv(connection, buffer, size, received);
     sigpipe_release(&guard);
     return code;
+}
+
+void http_explain_loss(http_client *client, CURL *connection, code_executor_error *error)
+{
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    curl_easy_getinfo(connection, CURLINFO_ACTIVESOCKET, &socket);
+    if (client->endpoint->kind != ENDPOINT_SSH)
+        return;
+    ssh_bridge_listen(&client->ssh, socket);
+    if (client->ssh.words[0])
+        error_append(error, CODE_EXECUTOR_LOST, ". ssh says: %s", client->ssh.words);
 }

@@ -83,6 +83,8 @@ CURLcode http_send(http_client *client, CURL *connection, const void *bytes, siz
                    size_t *sent);
 CURLcode http_receive(http_client *client, CURL *connection, void *buffer, size_t size,
                       size_t *received);
+/* Adds to ERROR what is known of why CONNECTION, on which either of them failed, has ended. */
+void http_explain_loss(http_client *client, CURL *connection, code_executor_error *error);
 void http_disconnect(http_client *client, CURL *connection);
 
 #endif /* CODE_EXECUTOR_DOCKER_HTTP_H */

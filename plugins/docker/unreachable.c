@@ -97,6 +97,8 @@ static int32_t explain_connecting(const struct endpoint *endpoint, int os_error,
 
 /* ---- ssh --------------------------------------------------------------------------------------- */
 
+#define START_THERE                                                                                \
+    "Start the engine there, or name its socket behind the host: ssh://USER@HOST/path/of/socket"
 #define BATCH_MODE "nobody is asked for a password or passphrase"
 
 /* What ssh and docker say over there, and what a user can do about it. */
@@ -105,11 +107,11 @@ static const struct {
     int32_t status;
     const char *advice;
 } ssh_advices[] = {
-    {"host key verification failed", CODE_EXECUTOR_DENIED,
-     "Log in with ssh by hand once and look at the key that the host shows, or put it into "
-     "~/.ssh/known_hosts"},
     {"host identification has changed", CODE_EXECUTOR_DENIED,
      "The host shows another key than before; find out why before you remove the old one from "
+     "~/.ssh/known_hosts"},
+    {"host key verification failed", CODE_EXECUTOR_DENIED,
+     "Log in with ssh by hand once and look at the key that the host shows, or put it into "
      "~/.ssh/known_hosts"},
     {"permission denied (", CODE_EXECUTOR_DENIED,
      "Log in by a key of an agent (ssh-add) or one without a passphrase: " BATCH_MODE},
@@ -124,8 +126,8 @@ static const struct {
      "docker must be in the PATH of that user there, also when it does not log in by a terminal"},
     {"permission denied while trying to connect", CODE_EXECUTOR_DENIED,
      "Add that user to the group docker there"},
-    {"cannot connect to the docker daemon", CODE_EXECUTOR_UNAVAILABLE,
-     "Start the engine there, or name its socket behind the host: ssh://USER@HOST/path/of/socket"},
+    {"cannot connect to the docker daemon", CODE_EXECUTOR_UNAVAILABLE, START_THERE},
+    {"failed to open the raw stream", CODE_EXECUTOR_UNAVAILABLE, START_THERE},
 };
 
 static int32_t explain_ssh(const struct endpoint *endpoint, const char *words,
@@ -140,7 +142,7 @@ static int32_t explain_ssh(const struct endpoint *endpoint, const char *words,
         }
     }
     return error_set(error, status,
-                     "cannot reach the Docker engine at %s (from %s): ssh says: %s%s%s",
+                     "cannot reach the Docker engine at %s (from %s) through ssh: %s%s%s",
                      endpoint->address, endpoint->origin, words, advice[0] ? ". " : "", advice);
 }
 
@@ -176,7 +178,7 @@ int32_t unreachable_explain(const struct endpoint *endpoint, const struct failur
     curl_easy_getinfo(failure->easy, CURLINFO_OS_ERRNO, &os_error);
     if (code == CURLE_OUT_OF_MEMORY)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
-    if (failure->ssh_words[0])
+    if (endpoint->kind == ENDPOINT_SSH && failure->ssh_words[0])
         return explain_ssh(endpoint, failure->ssh_words, error);
     if (tls_explain(&endpoint->tls, failure->easy, code, failure->words, endpoint->address, &status,
                     error))
@@ -193,8 +195,12 @@ int32_t unreachable_explain(const struct endpoint *endpoint, const struct failur
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_HTTP2:
         return error_set(error, CODE_EXECUTOR_PROTOCOL,
-                         "what listens at %s (from %s) is no Docker engine: it does not speak HTTP",
-                         endpoint->address, endpoint->origin);
+                         "what listens at %s (from %s) is no Docker engine: it does not speak "
+                         "HTTP%s",
+                         endpoint->address, endpoint->origin,
+                         endpoint->kind == ENDPOINT_SSH
+                             ? ". Does the login shell there print something (.bashrc)?"
+                             : "");
     default:
         return explain_loss(endpoint, failure, error);
     }

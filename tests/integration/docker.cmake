@@ -21,7 +21,7 @@ set(docker_tests
     docker_reach
     docker_restart
     docker_strict
-    docker_versions
+    docker_versions docker_ssh
     docker_workspace)
 foreach(name ${docker_tests})
     add_executable(integration_${name} ${name}.c)
@@ -29,6 +29,11 @@ foreach(name ${docker_tests})
     add_test(NAME integration.${name} COMMAND integration_${name})
     set_tests_properties(integration.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 endforeach()
+foreach(name docker_reach docker_ssh)
+    target_sources(integration_${name} PRIVATE reach_support.c)
+endforeach()
+target_compile_definitions(integration_docker_ssh PRIVATE
+    SSH_SERVER="${CMAKE_CURRENT_SOURCE_DIR}/ssh_server")
 target_compile_definitions(integration_docker_reach PRIVATE
     PORT_RELAY="${CMAKE_CURRENT_SOURCE_DIR}/port_relay.py"
     MAKE_CERTIFICATES="${CMAKE_CURRENT_SOURCE_DIR}/make_certificates")
