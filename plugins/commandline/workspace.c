@@ -183,14 +183,31 @@ static bool reads_same(int left, int right)
     }
 }
 
+/* Opens a file for reading. Attack: code puts a device there after a look, and to open that does something.
+ * So its place is taken first, without opening it. */
+static int open_regular(int folder, const char *base)
+{
+    struct stat status;
+    char path[32];
+    int fd = -1;
+    int place = openat(folder, base, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (place < 0)
+        return -1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", place);
+    if (fstat(place, &status) == 0 && S_ISREG(status.st_mode))
+        fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    close(place);
+    return fd;
+}
+
 /* Whether the file that the new one would replace holds the same. */
 static bool is_there_already(const workspace_file *file)
 {
     struct stat fresh, old;
-    int fd = openat(file->folder, file->base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = open_regular(file->folder, file->base);
     if (fd < 0)
         return false;
-    bool same = fstat(fd, &old) == 0 && fstat(file->fd, &fresh) == 0 && S_ISREG(old.st_mode) &&
+    bool same = fstat(fd, &old) == 0 && fstat(file->fd, &fresh) == 0 &&
                 old.st_size == fresh.st_size && !(old.st_mode & 0111) == !(fresh.st_mode & 0111) &&
                 reads_same(fd, file->fd);
     close(fd);
