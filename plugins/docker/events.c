@@ -15,7 +15,7 @@
 #define HEAD_LIMIT_MS  1000
 #define CAUSE_LIMIT_MS 500
 /* How much later than the end of a container its reason may be told. */
-#define REASON_LIMIT_MS 200
+#define REASON_LIMIT_MS 500
 #define EVENT_SIZE_MAX  (64 * 1024)
 /* How long before the end a shortage of memory counts as its reason: what runs in the container may run out
  * of memory, and be killed, any number of times without an end of the container. */
@@ -243,10 +243,11 @@ bool events_tell_memory(const struct events *self)
            self->died_s - self->out_of_memory_s <= MEMORY_SPAN_S;
 }
 
-/* One that was killed ends before the engine says that this was a stop or a removal. */
+/* One that was killed ends before the engine says that this was a stop or a removal. Podman says only that. */
 static bool is_clear(const struct events *self)
 {
-    return self->paused || self->stopped || (self->died && !self->killed);
+    return self->paused || self->stopped || (self->destroyed && !self->killed) ||
+           (self->died && (!self->died_by_kill || events_tell_memory(self)));
 }
 
 static void await_reason(struct events *self)
@@ -268,7 +269,6 @@ bool events_cause(struct events *self, bool removes_itself, char *words, size_t 
     if (!self)
         return false;
     await_reason(self);
-    bool removed = self->killed && self->destroyed;
     const struct {
         bool holds;
         const char *words;
@@ -276,8 +276,8 @@ bool events_cause(struct events *self, bool removes_itself, char *words, size_t 
         {self->paused, "was paused from outside (docker pause), and what ran in it is given up"},
         {self->stopped,
          "was stopped from outside (docker stop, docker restart, or the end of the engine)"},
-        {removed && removes_itself, "was killed from outside (docker kill or docker rm -f)"},
-        {removed, "was removed from outside (docker rm -f)"},
+        {self->destroyed && !removes_itself, "was removed from outside (docker rm -f)"},
+        {self->destroyed && self->killed, "was killed from outside (docker kill or docker rm -f)"},
         {self->killed, "was killed from outside (docker kill)"},
         {events_tell_memory(self), "ran out of memory, and its first process was killed for it"},
     };

@@ -164,6 +164,7 @@ int main(int argc, char **argv)
     peer_end(&bench.spawner);
     bench_sandbox_start(&bench);
     bench_life_cycle(&bench);
+    bench_pool(&bench);
     bench_containers(&bench);
     peer_end(&bench.python);
     executor_close(&bench.docker);

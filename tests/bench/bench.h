@@ -29,6 +29,7 @@ void bench_host_demo(const struct bench *bench);
 void bench_blocks(struct bench *bench);
 void bench_output(struct bench *bench);
 void bench_life_cycle(struct bench *bench);
+void bench_pool(struct bench *bench);
 void bench_containers(struct bench *bench);
 void bench_sandbox_start(struct bench *bench);
 

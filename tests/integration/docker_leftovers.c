@@ -86,7 +86,7 @@ static void container_in_use_is_listed_with_its_owner(void **state)
     assert_non_null(item);
     assert_string_equal(json_string(item, "kind"), "container");
     assert_string_equal(json_string(item, "state"), "running");
-    assert_string_equal(json_string(item, "image"), "python:3-slim");
+    assert_non_null(strstr(json_string(item, "image"), "python:3-slim"));
     assert_int_equal(json_integer(json_member(item, "owner"), "pid"), getpid());
     assert_true(alive(item));
     assert_false(json_object_get_boolean(json_member(item, "kept")));
