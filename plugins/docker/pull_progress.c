@@ -106,6 +106,12 @@ static bool set_whole(json_object *layer)
            json_put_integer(layer, WHOLE, 1);
 }
 
+static bool set_at_most(json_object *layer, const char *key, int64_t count, int64_t size)
+{
+    return json_put_integer(layer, key, count < size ? count : size);
+}
+
+/* The size is what the download says: no count may ever be larger. */
 static bool set_counts(json_object *layer, const char *status, json_object *detail)
 {
     bool downloading = strcmp(status, "Downloading") == 0;
@@ -115,10 +121,10 @@ static bool set_counts(json_object *layer, const char *status, json_object *deta
         return false;
     if ((!downloading && !extracting) || total <= 0 || done < 0 || total > COUNT_MAX)
         return true;
-    int64_t known = json_integer(layer, SIZE);
-    int64_t size = downloading || known > total ? total : known;
-    return json_put_integer(layer, SIZE, size) &&
-           json_put_integer(layer, downloading ? DOWNLOADED : UNPACKED, done < size ? done : size);
+    if (extracting)
+        return set_at_most(layer, UNPACKED, done, json_integer(layer, SIZE));
+    return json_put_integer(layer, SIZE, total) && set_at_most(layer, DOWNLOADED, done, total) &&
+           set_at_most(layer, UNPACKED, json_integer(layer, UNPACKED), total);
 }
 
 static bool note_layer(struct pull_progress *progress, const char *id, const char *status,
@@ -166,6 +172,7 @@ static bool note(struct pull_progress *progress, json_object *message)
     return true;
 }
 
+/* A number is known to be whole only by what comes behind it: then nothing of this piece is used, once. */
 bool pull_progress_take(struct pull_progress *progress, const char *bytes, size_t length)
 {
     while (length > 0) {
@@ -181,7 +188,7 @@ bool pull_progress_take(struct pull_progress *progress, const char *bytes, size_
         if (state == json_tokener_success)
             json_tokener_reset(progress->tokener);
         progress->garbled = state != json_tokener_success && state != json_tokener_continue;
-        if (progress->garbled || progress->out_of_memory || used == 0)
+        if (progress->garbled || progress->out_of_memory)
             return false;
         bytes += used;
         length -= used;
