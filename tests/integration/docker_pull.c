@@ -170,6 +170,46 @@ static void expect_denied(const char *image, const char *more, const char *words
 
 #define GIVEN(password) ", 'registry_auth': {'username': 'ann', 'password': '" password "'}"
 
+static char logged[65536];
+
+static void take_log(void *user_data, int32_t level, const char *message)
+{
+    (void)user_data;
+    (void)level;
+    size_t length = strlen(logged);
+    snprintf(logged + length, sizeof logged - length, "%s\n", message);
+}
+
+/* At no level, whether they open the registry or not. */
+static void secrets_are_in_no_log_and_no_description(void **state)
+{
+    (void)state;
+    static const char *const given[] = {GIVEN("wrong"), GIVEN("se>?cret"), ""};
+    static const char *const secrets[] = {"wrong", "se>?cret", "c2U+P2NyZXQ", "c2U-P2NyZXQ",
+                                          "YW5uOnNlPj9jcmV0"};
+    const code_executor_host host = {.struct_size = sizeof host, .log = take_log};
+    logged[0] = '\0';
+    write_file("config.json", 0600,
+               "{\"auths\":{\"localhost:5001\":{\"auth\":\"YW5uOnNlPj9jcmV0\"}}}");
+    for (size_t i = 0; i < 3; i++) {
+        char *description = NULL;
+        test_host = &host;
+        code_executor_instance *instance =
+            make_instance("'image': '" LOCKED "image:1'%s", given[i]);
+        test_host = NULL;
+        docker->start(instance, NULL);
+        assert_int_equal(docker->describe(instance, &description, NULL), CODE_EXECUTOR_OK);
+        take_log(NULL, 0, description);
+        docker->string_free(description);
+        docker->destroy(instance);
+        image_remove(LOCKED "image:1");
+    }
+    assert_non_null(strstr(logged, "with the credentials of registry_auth"));
+    for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++)
+        if (strstr(logged, secrets[i]))
+            fail_msg("%s", logged);
+}
+
 static void registry_with_a_lock_wants_credentials(void **state)
 {
     (void)state;
@@ -424,6 +464,7 @@ static void pull_that_is_cancelled_midway_leaves_nothing_and_can_be_begun_again(
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(secrets_are_in_no_log_and_no_description),
         TEST(registry_with_a_lock_wants_credentials),
         TEST(credentials_of_the_option_open_it),
         TEST(credentials_of_docker_login_open_it),
