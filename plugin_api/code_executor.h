@@ -75,10 +75,18 @@ extern "C" {
 #endif
 
 /* Whether the structure that POINTER points to is large enough to hold MEMBER. */
+#ifdef __cplusplus
+#define CODE_EXECUTOR_HAS(pointer, member)                                                         \
+    ((pointer)->struct_size >=                                                                     \
+     static_cast<size_t>(reinterpret_cast<const char *>(&(pointer)->member) -                      \
+                         reinterpret_cast<const char *>(pointer)) +                                \
+         sizeof((pointer)->member))
+#else
 #define CODE_EXECUTOR_HAS(pointer, member)                                                         \
     ((pointer)->struct_size >=                                                                     \
      (size_t)((const char *)&(pointer)->member - (const char *)(pointer)) +                        \
          sizeof((pointer)->member))
+#endif
 
 /* ------------------------------------------------------------------------------------------------
  * Status and error

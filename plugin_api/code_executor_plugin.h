@@ -17,8 +17,8 @@
  *             cancel ──▶ marks what is in flight ─▶ interrupt; code_executor_stopped is true from then on
  *
  * It sees to: requests that are wrong or newer than this header; blocks in order up to the first failure;
- * callbacks; outputs kept within a bound, apart and joined; time limits; cancel, stop and restart from
- * other threads; execution ids; results and their memory; a forked host. It needs POSIX threads, and no
+ * callbacks; outputs kept within a bound, apart and joined; time limits, for a run that looks at
+ * code_executor_stopped; cancel, stop and restart from other threads; execution ids; results and their memory; a forked host. It needs POSIX threads, and no
  * library. An executor that runs commands is better built on the launcher of plugins/commandline, which
  * does that in the same way for every place where a command can run.
  *
@@ -37,8 +37,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef __cplusplus
+#define CODE_EXECUTOR_CAST(type, value) static_cast<type>(value)
+#else
+#define CODE_EXECUTOR_CAST(type, value) ((type)(value))
+#endif
+
 /* How much of each of stdout, stderr and output of a block a result keeps. */
-#define CODE_EXECUTOR_KEPT_BYTES ((size_t)10 * 1024 * 1024)
+#define CODE_EXECUTOR_KEPT_BYTES CODE_EXECUTOR_CAST(size_t, 10 * 1024 * 1024)
 
 /* ------------------------------------------------------------------------------------------------
  * What you write
@@ -70,7 +76,8 @@ typedef struct code_executor_run {
     size_t code_length;
     /* ---- */
     int32_t exit_code; /* 0 before; not 0 ends the execution behind this block */
-    int32_t outcome;   /* CODE_EXECUTOR_COMPLETED before; SAVED and REFUSED are yours to set */
+    int32_t
+        outcome; /* CODE_EXECUTOR_COMPLETED before; SAVED and REFUSED (exit code 1) are yours to set */
     /* ---- of this header */
     code_executor_instance *instance;
     code_executor_flight *flight;
@@ -84,34 +91,46 @@ typedef struct code_executor_work {
     /* Runs run->block. May be called on several threads at once. What is returned is a failure of the
      * executor, never of the code: that is run->exit_code and output. */
     int32_t (*run)(void *state, code_executor_run *run, code_executor_error *error);
-    const char *isolation; /* one line for describe, of characters that JSON takes as they are */
+    const char *isolation; /* one line for describe */
     double timeout;        /* seconds a block may take where the request does not say; 0: 60 */
-    /* Reads the configuration into *STATE. NULL: there is nothing to configure, and STATE is NULL. */
+    /* Reads the configuration, an object at first sight, into *STATE; INVALID for what is not in the schema.
+     * NULL: there is nothing to configure, and STATE is NULL. */
     int32_t (*open)(const code_executor_host *host, const char *config_json, void **state,
                     code_executor_error *error);
     /* Of a state that open has made, also where open failed. May be NULL. */
     void (*close)(void *state);
     /* Called by cancel and stop, on any thread: the run of EXECUTION_ID (0: every one) that waits for
-     * something shall look at code_executor_stopped now. It may come just before the run waits. May be
-     * NULL where run looks often enough by itself. */
+     * something shall look at code_executor_stopped now. It may come just before the run waits, and does
+     * not come when the time is up: wait no longer than code_executor_remaining. May be NULL where run
+     * looks often enough by itself. */
     void (*interrupt)(void *state, uint64_t execution_id);
     const void *(*get_extension)(void *state, const char *id); /* may be NULL */
 } code_executor_work;
 
-/* Fills ERROR, which may be NULL, and returns STATUS. */
+/* Fills ERROR, which may be NULL, as far as it reaches, and returns STATUS. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
 static inline int32_t
 code_executor_set_error(code_executor_error *error, int32_t status, const char *format, ...)
 {
-    if (error != NULL) {
-        va_list arguments;
-        va_start(arguments, format);
-        error->status = status;
-        vsnprintf(error->message, sizeof error->message, format, arguments);
-        va_end(arguments);
-    }
+    code_executor_error whole = CODE_EXECUTOR_ERROR_INIT;
+    const size_t before = sizeof whole - sizeof whole.message;
+    if (error == NULL || error->struct_size <= before)
+        return status;
+    size_t room = error->struct_size - before;
+    room = room < sizeof whole.message ? room : sizeof whole.message;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(whole.message, sizeof whole.message, format, arguments);
+    va_end(arguments);
+    size_t kept = length < 0 ? 0 : CODE_EXECUTOR_CAST(size_t, length);
+    if (kept >= room) /* never in the middle of a character */
+        for (kept = room - 1; kept > 0 && (whole.message[kept] & 0xc0) == 0x80;)
+            kept--;
+    memcpy(error->message, whole.message, kept);
+    error->message[kept] = '\0';
+    error->status = status;
     return status;
 }
 
@@ -126,7 +145,7 @@ static inline void code_executor_keep(code_executor_kept *kept, const char *byte
     if (kept->used + length > kept->capacity && kept->capacity < CODE_EXECUTOR_KEPT_BYTES) {
         size_t capacity = 2 * (kept->used + length);
         capacity = capacity < CODE_EXECUTOR_KEPT_BYTES ? capacity : CODE_EXECUTOR_KEPT_BYTES;
-        char *grown = (char *)realloc(kept->bytes, capacity);
+        char *grown = CODE_EXECUTOR_CAST(char *, realloc(kept->bytes, capacity));
         if (grown == NULL)
             return;
         kept->bytes = grown;
@@ -161,9 +180,9 @@ static inline char *code_executor_take(code_executor_kept *kept, size_t *length,
     bool cut = *dropped > 0 && kept->used == CODE_EXECUTOR_KEPT_BYTES;
     if (cut)
         snprintf(line, sizeof line, "\n[... %llu bytes dropped ...]\n",
-                 (unsigned long long)*dropped);
+                 CODE_EXECUTOR_CAST(unsigned long long, *dropped));
     size_t head = cut ? half : kept->used, extra = strlen(line);
-    char *text = (char *)malloc(kept->used + extra + 1);
+    char *text = CODE_EXECUTOR_CAST(char *, malloc(kept->used + extra + 1));
     if (text != NULL) {
         size_t newest = cut ? kept->next : 0, oldest = cut ? half - newest : 0;
         if (head > 0)
@@ -182,7 +201,7 @@ static inline char *code_executor_take(code_executor_kept *kept, size_t *length,
 }
 
 /* ------------------------------------------------------------------------------------------------
- * What run calls
+ * What run calls, on the thread on which it was called: callbacks of the host's come on no other
  * --------------------------------------------------------------------------------------------- */
 
 struct code_executor_instance {
@@ -201,7 +220,7 @@ static inline int64_t code_executor_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return CODE_EXECUTOR_CAST(int64_t, now.tv_sec) * 1000000000 + now.tv_nsec;
 }
 
 /* Whether run shall return: the execution was cancelled or its time is up. What becomes of exit_code and
@@ -215,11 +234,24 @@ static inline bool code_executor_stopped(code_executor_run *run)
     return cancelled || run->late;
 }
 
-/* LENGTH bytes of output on STREAM (enum code_executor_stream). Returns code_executor_stopped. */
+/* Seconds that run may still wait for something, 0 where it shall return: nobody else ends a wait when the
+ * time is up. */
+static inline double code_executor_remaining(code_executor_run *run)
+{
+    if (code_executor_stopped(run))
+        return 0;
+    return CODE_EXECUTOR_CAST(double, run->limit_ns - (code_executor_now_ns() - run->began_ns)) /
+           1e9;
+}
+
+/* LENGTH bytes of output on STREAM (enum code_executor_stream; stdout where it is none of them). Returns
+ * code_executor_stopped. */
 static inline bool code_executor_write(code_executor_run *run, int32_t stream, const char *bytes,
                                        size_t length)
 {
     const code_executor_request *request = run->request;
+    if (stream < CODE_EXECUTOR_STREAM_STDOUT || stream > CODE_EXECUTOR_STREAM_EXECUTOR)
+        stream = CODE_EXECUTOR_STREAM_STDOUT;
     if (length > 0) {
         code_executor_keep(&run->kept[0], bytes, length);
         code_executor_keep(&run->kept[stream], bytes, length);
@@ -244,13 +276,16 @@ code_executor_print(code_executor_run *run, int32_t stream, const char *format, 
     va_start(arguments, format);
     int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    char *text = length < 0 ? NULL : (char *)malloc((size_t)length + 1);
+    char *text = NULL;
+    size_t size = length < 0 ? 0 : CODE_EXECUTOR_CAST(size_t, length);
+    if (length >= 0)
+        text = CODE_EXECUTOR_CAST(char *, malloc(size + 1));
     if (text == NULL)
         return code_executor_stopped(run);
     va_start(arguments, format);
-    vsnprintf(text, (size_t)length + 1, format, arguments);
+    vsnprintf(text, size + 1, format, arguments);
     va_end(arguments);
-    bool stopped = code_executor_write(run, stream, text, (size_t)length);
+    bool stopped = code_executor_write(run, stream, text, size);
     free(text);
     return stopped;
 }

@@ -28,7 +28,7 @@ static inline int32_t code_executor_check(const void *structure, size_t known, c
         return code_executor_set_error(error, CODE_EXECUTOR_INVALID,
                                        "%s: struct_size is %zu instead of %zu", name, size, known);
     for (size_t at = known; at < size; at++)
-        if (((const char *)structure)[at] != 0)
+        if (CODE_EXECUTOR_CAST(const char *, structure)[at] != 0)
             return code_executor_set_error(error, CODE_EXECUTOR_UNSUPPORTED,
                                            "%s: a field at byte %zu is set, which is not known",
                                            name, at);
@@ -69,12 +69,17 @@ typedef struct code_executor_owned_result {
 
 static inline void code_executor_free_text(const char *text)
 {
+#ifdef __cplusplus
+    free(const_cast<char *>(text));
+#else
     free((void *)(uintptr_t)text);
+#endif
 }
 
 static inline void code_executor_plugin_result_free(code_executor_result *result)
 {
-    code_executor_owned_result *owned = (code_executor_owned_result *)(void *)result;
+    code_executor_owned_result *owned =
+        CODE_EXECUTOR_CAST(code_executor_owned_result *, CODE_EXECUTOR_CAST(void *, result));
     if (owned == NULL)
         return;
     for (size_t i = 0; i < result->block_count; i++) {
@@ -91,11 +96,14 @@ static inline void code_executor_plugin_result_free(code_executor_result *result
 
 static inline code_executor_owned_result *code_executor_new_result(size_t count)
 {
-    code_executor_owned_result *made = (code_executor_owned_result *)calloc(1, sizeof *made);
+    code_executor_owned_result *made =
+        CODE_EXECUTOR_CAST(code_executor_owned_result *, calloc(1, sizeof *made));
     if (made == NULL)
         return NULL;
-    made->blocks = (code_executor_block_result *)calloc(count, sizeof *made->blocks);
-    made->pointers = (const code_executor_block_result **)calloc(count, sizeof *made->pointers);
+    made->blocks =
+        CODE_EXECUTOR_CAST(code_executor_block_result *, calloc(count, sizeof *made->blocks));
+    made->pointers = CODE_EXECUTOR_CAST(const code_executor_block_result **,
+                                        calloc(count, sizeof *made->pointers));
     if (made->blocks == NULL || made->pointers == NULL) {
         code_executor_plugin_result_free(&made->result);
         return NULL;
@@ -111,7 +119,7 @@ static inline bool code_executor_add_block(code_executor_owned_result *into, cod
     size_t at = into->result.block_count++, size = strlen(run->block->language) + 1;
     code_executor_block_result *made = &into->blocks[at];
     uint64_t ignored;
-    char *language = (char *)malloc(size);
+    char *language = CODE_EXECUTOR_CAST(char *, malloc(size));
     if (language != NULL)
         memcpy(language, run->block->language, size);
     made->struct_size = sizeof *made;
@@ -121,7 +129,7 @@ static inline bool code_executor_add_block(code_executor_owned_result *into, cod
     made->stdout_bytes = code_executor_take(&run->kept[1], &made->stdout_length, &ignored);
     made->stderr_bytes = code_executor_take(&run->kept[2], &made->stderr_length, &ignored);
     made->output = code_executor_take(&run->kept[0], &made->output_length, &made->dropped_bytes);
-    made->wall_ns = (uint64_t)(code_executor_now_ns() - run->began_ns);
+    made->wall_ns = CODE_EXECUTOR_CAST(uint64_t, code_executor_now_ns() - run->began_ns);
     free(run->kept[3].bytes);
     into->pointers[at] = made;
     return language != NULL && made->stdout_bytes != NULL && made->stderr_bytes != NULL &&
@@ -134,7 +142,7 @@ static inline bool code_executor_join(code_executor_result *result)
     size_t length = 0;
     for (size_t i = 0; i < result->block_count; i++)
         length += result->blocks[i]->output_length;
-    char *joined = (char *)malloc(length + 1);
+    char *joined = CODE_EXECUTOR_CAST(char *, malloc(length + 1));
     if (joined == NULL)
         return false;
     result->output = joined;
@@ -210,7 +218,7 @@ static inline int32_t code_executor_run_block(code_executor_run *run, double tim
     code_executor_instance *instance = run->instance;
     int32_t status = CODE_EXECUTOR_OK;
     run->began_ns = code_executor_now_ns();
-    run->limit_ns = timeout < 1e9 ? (int64_t)(timeout * 1e9) : INT64_MAX;
+    run->limit_ns = timeout < 1e9 ? CODE_EXECUTOR_CAST(int64_t, timeout * 1e9) : INT64_MAX;
     if (run->request->on_begin != NULL &&
         run->request->on_begin(run->request->user_data, run->index) != 0)
         code_executor_mark(instance, run->flight->id);
@@ -218,7 +226,12 @@ static inline int32_t code_executor_run_block(code_executor_run *run, double tim
         status = instance->work->run(instance->state, run, error);
     bool late = run->late, stopped = code_executor_stopped(run);
     if (status != CODE_EXECUTOR_OK) {
+        if (error != NULL && error->status != status)
+            code_executor_set_error(error, status, "%s failed and did not say why",
+                                    instance->table->name);
         run->outcome = CODE_EXECUTOR_FAILED;
+        run->exit_code = 1;
+    } else if (run->outcome == CODE_EXECUTOR_REFUSED && run->exit_code == 0) {
         run->exit_code = 1;
     } else if (late) {
         code_executor_write(run, CODE_EXECUTOR_STREAM_EXECUTOR, "\nTimeout", 8);
@@ -281,7 +294,7 @@ static inline int32_t code_executor_plugin_execute(code_executor_instance *insta
         code_executor_plugin_result_free(&made->result);
         return code_executor_set_error(error, CODE_EXECUTOR_INVALID,
                                        "execution_id %llu is in flight",
-                                       (unsigned long long)flight.id);
+                                       CODE_EXECUTOR_CAST(unsigned long long, flight.id));
     }
     status = code_executor_run_all(instance, request, &flight, made, error);
     code_executor_leave(instance, &flight);
@@ -336,16 +349,24 @@ static inline int32_t code_executor_plugin_cancel(code_executor_instance *instan
     int32_t status = code_executor_check_owner(instance, error);
     if (status == CODE_EXECUTOR_OK && !code_executor_mark(instance, id) && id != 0)
         status = code_executor_set_error(error, CODE_EXECUTOR_NOT_FOUND,
-                                         "no execution %llu is in flight", (unsigned long long)id);
+                                         "no execution %llu is in flight",
+                                         CODE_EXECUTOR_CAST(unsigned long long, id));
     return status;
+}
+
+/* TEXT as it stands in a string of JSON, into *AT, which has room for six times as much. */
+static inline void code_executor_put_json(char **at, const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text == '"' || *text == '\\' || (*text >= 0 && *text < ' '))
+            *at += sprintf(*at, "\\u%04x", CODE_EXECUTOR_CAST(unsigned, *text));
+        else
+            *(*at)++ = *text;
 }
 
 static inline int32_t code_executor_plugin_describe(code_executor_instance *instance, char **json,
                                                     code_executor_error *error)
 {
-    static const char format[] =
-        "{\"name\": \"%s\", \"state\": \"%s\", \"timeout\": %.17g, \"work_dir\": null, "
-        "\"bind_dir\": null, \"isolation\": \"%s\", \"engine\": null, \"limits\": {}}";
     const code_executor_work *work = instance->work;
     double timeout = work->timeout > 0 ? work->timeout : 60;
     *json = NULL;
@@ -355,11 +376,17 @@ static inline int32_t code_executor_plugin_describe(code_executor_instance *inst
     pthread_mutex_lock(&instance->lock);
     const char *state = instance->started ? "started" : "stopped";
     pthread_mutex_unlock(&instance->lock);
-    size_t size = sizeof format + strlen(instance->table->name) + strlen(work->isolation) + 7 + 32;
-    *json = (char *)malloc(size);
-    if (*json == NULL)
+    size_t size = 256 + strlen(instance->table->name) + 6 * strlen(work->isolation);
+    char *at = CODE_EXECUTOR_CAST(char *, malloc(size));
+    if (at == NULL)
         return code_executor_set_error(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
-    snprintf(*json, size, format, instance->table->name, state, timeout, work->isolation);
+    *json = at;
+    at += sprintf(at,
+                  "{\"name\": \"%s\", \"state\": \"%s\", \"timeout\": %.17g, \"work_dir\": null, "
+                  "\"bind_dir\": null, \"engine\": null, \"limits\": {}, \"isolation\": \"",
+                  instance->table->name, state, timeout);
+    code_executor_put_json(&at, work->isolation);
+    strcpy(at, "\"}");
     return status;
 }
 
@@ -390,16 +417,30 @@ static inline const void *code_executor_plugin_get_extension(code_executor_insta
     return work->get_extension(instance != NULL ? instance->state : NULL, id);
 }
 
+/* What stands behind the brace that CONFIG begins with; NULL: it is no object at first sight. */
+static inline const char *code_executor_members(const char *config)
+{
+    size_t length = strlen(config);
+    while (length > 0 && strchr(" \t\r\n", config[length - 1]) != NULL)
+        length--;
+    bool ends = length > 0 && config[length - 1] == '}';
+    config += strspn(config, " \t\r\n");
+    return ends && *config == '{' ? config + 1 : NULL;
+}
+
 static inline int32_t code_executor_open(code_executor_instance *instance, const char *config_json,
                                          code_executor_error *error)
 {
     const code_executor_work *work = instance->work;
     const char *config = config_json == NULL || *config_json == '\0' ? "{}" : config_json;
+    const char *members = code_executor_members(config);
+    if (members == NULL)
+        return code_executor_set_error(error, CODE_EXECUTOR_INVALID,
+                                       "the configuration of %s is no JSON object",
+                                       instance->table->name);
     if (work->open != NULL)
         return work->open(&instance->host, config, &instance->state, error);
-    const char *rest = config + strspn(config, " \t\r\n");
-    rest += *rest == '{' ? 1 + strspn(rest + 1, " \t\r\n") : 0;
-    if (*rest == '}' && rest > config && rest[1 + strspn(rest + 1, " \t\r\n")] == '\0')
+    if (members[strspn(members, " \t\r\n")] == '}')
         return CODE_EXECUTOR_OK;
     return code_executor_set_error(error, CODE_EXECUTOR_INVALID,
                                    "%s has nothing to configure: the configuration must be {}",
@@ -417,7 +458,8 @@ code_executor_plugin_create(const code_executor_v1 *table, const code_executor_w
         status = code_executor_check(host, sizeof *host, "code_executor_host", error);
     if (status != CODE_EXECUTOR_OK)
         return status;
-    code_executor_instance *made = (code_executor_instance *)calloc(1, sizeof *made);
+    code_executor_instance *made =
+        CODE_EXECUTOR_CAST(code_executor_instance *, calloc(1, sizeof *made));
     if (made == NULL)
         return code_executor_set_error(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
     made->table = table;

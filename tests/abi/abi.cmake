@@ -7,7 +7,7 @@
 set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wundef -Wcast-qual
     -Wcast-align -Wwrite-strings -Wformat=2 -Werror -fsyntax-only)
 set(c_warnings ${warnings} -Wstrict-prototypes -Wmissing-prototypes -Wc++-compat)
-set(cxx_warnings ${warnings} -Wnon-virtual-dtor)
+set(cxx_warnings ${warnings} -Wnon-virtual-dtor -Wold-style-cast)
 set(includes -I${PROJECT_SOURCE_DIR}/plugin_api -I${PROJECT_SOURCE_DIR}/plugin_api/host)
 foreach(compiler gcc clang)
     find_program(abi_${compiler} ${compiler})

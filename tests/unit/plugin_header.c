@@ -2,7 +2,8 @@
 /*
  * plugin_header.c: an executor that is written on code_executor_plugin.h keeps the ABI. It obeys a block's
  * first letter: p prints the rest, e the same to stderr, x ends with code 3, f fails, l floods, w waits
- * until it is stopped, s sets the outcome to saved.
+ * until it is stopped, s sets the outcome to saved, r to refused, o writes to a stream that there is not, m fails
+ * without a word, t says how much time there is.
  */
 #include <code_executor_plugin.h>
 
@@ -65,6 +66,18 @@ static int32_t run_letter(void *state, code_executor_run *run, code_executor_err
     case 's':
         run->outcome = CODE_EXECUTOR_SAVED;
         break;
+    case 'r':
+        run->outcome = CODE_EXECUTOR_REFUSED;
+        break;
+    case 'o':
+        code_executor_write(run, 7, "x", 1);
+        code_executor_write(run, -1, "y", 1);
+        break;
+    case 'm':
+        return CODE_EXECUTOR_LOST;
+    case 't':
+        code_executor_print(run, CODE_EXECUTOR_STREAM_STDOUT, "%.0f", code_executor_remaining(run));
+        break;
     case 'l':
         flood(run);
         break;
@@ -80,7 +93,7 @@ static int32_t run_letter(void *state, code_executor_run *run, code_executor_err
 
 static const code_executor_work work = {
     .run = run_letter,
-    .isolation = "within the test",
+    .isolation = "within \"the test\"",
     .open = open_work,
     .close = close_work,
     .interrupt = interrupt_work,
@@ -305,6 +318,15 @@ static void on_output_may_cancel(void **state)
     assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_INTERRUPTED);
 }
 
+static void a_run_is_told_how_much_time_there_is(void **state)
+{
+    struct fixture *fixture = *state;
+    add_block(fixture, "t");
+    fixture->request.timeout = 1000;
+    assert_int_equal(execute(fixture), CODE_EXECUTOR_OK);
+    assert_string_equal(fixture->result->output, "1000");
+}
+
 /* ---- what is wrong ------------------------------------------------------------------------------ */
 
 static void requests_that_are_wrong_are_refused(void **state)
@@ -370,6 +392,58 @@ static void a_configuration_that_open_refuses_makes_no_instance(void **state)
     assert_int_equal(closed, 1);
 }
 
+static void a_configuration_that_is_no_object_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const wrong[] = {"[]", "{bad", "x", " ", "7"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        code_executor_instance *instance = NULL;
+        assert_int_equal(fixture->table->create(NULL, wrong[i], &instance, &fixture->error),
+                         CODE_EXECUTOR_INVALID);
+        assert_null(instance);
+    }
+}
+
+static void a_failure_without_words_gets_some(void **state)
+{
+    struct fixture *fixture = *state;
+    add_block(fixture, "m");
+    assert_int_equal(execute(fixture), CODE_EXECUTOR_LOST);
+    assert_int_equal(fixture->error.status, CODE_EXECUTOR_LOST);
+    assert_string_equal(fixture->error.message, "letters failed and did not say why");
+}
+
+static void what_is_refused_does_not_exit_with_0(void **state)
+{
+    struct fixture *fixture = *state;
+    add_block(fixture, "r");
+    assert_int_equal(execute(fixture), CODE_EXECUTOR_OK);
+    assert_int_equal(fixture->result->exit_code, 1);
+}
+
+static void a_stream_that_there_is_not_counts_as_stdout(void **state)
+{
+    struct fixture *fixture = *state;
+    add_block(fixture, "o");
+    assert_int_equal(execute(fixture), CODE_EXECUTOR_OK);
+    assert_string_equal(fixture->result->blocks[0]->stdout_bytes, "xy");
+}
+
+static void an_error_is_written_only_as_far_as_it_reaches(void **state)
+{
+    (void)state;
+    code_executor_error error;
+    memset(&error, '#', sizeof error);
+    error.struct_size = offsetof(code_executor_error, message) + 6;
+    code_executor_set_error(&error, CODE_EXECUTOR_IO, "abcd\xc3\xa4");
+    assert_string_equal(error.message, "abcd"); /* the fifth character does not fit whole */
+    assert_int_equal(error.message[6], '#');
+    error.struct_size = 8;
+    error.status = 77;
+    code_executor_set_error(&error, CODE_EXECUTOR_IO, "x");
+    assert_int_equal(error.status, 77);
+}
+
 static void a_forked_child_is_told_that_the_instance_is_not_its_own(void **state)
 {
     struct fixture *fixture = *state;
@@ -393,6 +467,7 @@ static void describe_tells_the_state(void **state)
     assert_int_equal(fixture->table->describe(fixture->instance, &json, NULL), CODE_EXECUTOR_OK);
     assert_non_null(
         strstr(json, "\"name\": \"letters\", \"state\": \"started\", \"timeout\": 60,"));
+    assert_non_null(strstr(json, "\"within \\u0022the test\\u0022\"}"));
     fixture->table->string_free(json);
     assert_null(fixture->table->get_extension(fixture->instance, "x/1"));
 }
@@ -412,6 +487,12 @@ int main(void)
         TEST(stop_ends_what_runs),
         TEST(on_begin_may_cancel),
         TEST(on_output_may_cancel),
+        TEST(a_run_is_told_how_much_time_there_is),
+        TEST(a_configuration_that_is_no_object_is_refused),
+        TEST(a_failure_without_words_gets_some),
+        TEST(what_is_refused_does_not_exit_with_0),
+        TEST(a_stream_that_there_is_not_counts_as_stdout),
+        TEST(an_error_is_written_only_as_far_as_it_reaches),
         TEST(requests_that_are_wrong_are_refused),
         TEST(a_newer_request_is_refused_only_where_it_asks_for_more),
         TEST(an_id_in_flight_is_refused),
