@@ -65,6 +65,8 @@ typedef struct launch_context {
     /* In shut_down and launch: by a restart that launches anew, so nothing of the former environment but the
      * workspace is to be used again. */
     bool afresh;
+    /* In shut_down: nobody is there to wait for, so nothing that would take time is to be done. */
+    bool leaves_alone;
     void *internal; /* NULL: it belongs to no instance */
 } launch_context;
 

@@ -269,6 +269,8 @@ static int32_t end_container(struct docker *docker, bool lost, code_executor_err
 static int32_t end_or_leave(struct docker *docker, const launch_context *context, bool lost,
                             code_executor_error *error)
 {
+    if (context->leaves_alone)
+        return CODE_EXECUTOR_OK;
     if (!docker->prepared || context->afresh)
         return container_remove(&docker->container, error);
     int32_t status = CODE_EXECUTOR_OK;

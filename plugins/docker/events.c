@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD_LIMIT_MS  1000
-#define CAUSE_LIMIT_MS 500
-/* How much later than the end of a container its reason may be told. */
+#define HEAD_LIMIT_MS 1000
+/* How long an end takes to be told, then its reason, then, when the container is gone, that this was a stop. */
+#define CAUSE_LIMIT_MS  1000
 #define REASON_LIMIT_MS 500
+#define STOP_LIMIT_MS   300
 #define EVENT_SIZE_MAX  (64 * 1024)
 /* How long before the end a shortage of memory counts as its reason: what runs in the container may run out
  * of memory, and be killed, any number of times without an end of the container. */
@@ -250,17 +251,23 @@ static bool is_clear(const struct events *self)
            (self->died && (!self->died_by_kill || events_tell_memory(self)));
 }
 
+/* How much longer to wait: less, the more of the end has been told. */
+static int patience_ms(const struct events *self)
+{
+    if (is_clear(self))
+        return 0;
+    return self->destroyed ? STOP_LIMIT_MS : self->died ? REASON_LIMIT_MS : CAUSE_LIMIT_MS;
+}
+
 static void await_reason(struct events *self)
 {
-    int64_t now = now_ms(), end_ms = now + CAUSE_LIMIT_MS;
-    bool over = false;
+    int64_t begun_ms = now_ms();
     take_in(self);
-    while (now < end_ms && !is_clear(self) && wait_for_news(self, (int)(end_ms - now))) {
+    for (;;) {
+        int64_t left = begun_ms + patience_ms(self) - now_ms();
+        if (left <= 0 || !wait_for_news(self, (int)left))
+            break;
         take_in(self);
-        now = now_ms();
-        if (self->died && !over)
-            end_ms = now + REASON_LIMIT_MS;
-        over = self->died;
     }
 }
 

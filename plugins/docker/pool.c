@@ -63,17 +63,19 @@ static launch_context context_of(const struct pool *self, int cancel_fd)
 }
 
 /* Ends it and all that belongs to it. What the launcher cannot clear away ends by itself, as its connection
- * has. */
-static void end_environment(const struct pool *self, struct environment *ended)
+ * has. WAITS: for that; false where it was in vain before. Returns whether it was not. */
+static bool end_environment(const struct pool *self, struct environment *ended, bool waits)
 {
     launch_context context = context_of(self, -1);
+    context.leaves_alone = !waits;
     bool lost = !session_alive(ended->up.made.session);
     session_end(ended->up.made.session);
-    self->maker.launcher->shut_down(ended->up.state, &context, lost, NULL);
+    int32_t status = self->maker.launcher->shut_down(ended->up.state, &context, lost, NULL);
     session_release(ended->up.made.session);
     self->maker.launcher->destroy(ended->up.state);
     free(ended->up.made.folder);
     free(ended);
+    return waits && status == CODE_EXECUTOR_OK;
 }
 
 /* A launch that came no further. */
@@ -156,7 +158,7 @@ static void end_broken(struct pool *self)
     struct environment *ended = self->broken;
     self->broken = ended->next;
     pthread_mutex_unlock(&self->lock);
-    end_environment(self, ended);
+    end_environment(self, ended, true);
     pthread_mutex_lock(&self->lock);
 }
 
@@ -315,15 +317,16 @@ int32_t pool_join(const struct pool_maker *maker, const launch_context *context,
     return CODE_EXECUTOR_OK;
 }
 
-/* All at once are told to end before each is waited for. */
+/* All at once are told to end before each is waited for; an engine that hangs, only once. */
 static void end_all(struct pool *self, struct environment *all)
 {
+    bool waits = true;
     for (struct environment *one = all; one; one = one->next)
         session_end(one->up.made.session);
     while (all) {
         struct environment *ended = all;
         all = ended->next;
-        end_environment(self, ended);
+        waits = end_environment(self, ended, waits);
     }
 }
 

@@ -75,7 +75,7 @@ int32_t runner_choice(struct engine *engine, const char *path, char **chosen,
         status = ask_architecture(engine, architecture, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
-    if (architecture[0] && OURS[0] && strcmp(architecture, OURS) != 0)
+    if (architecture[0] && sizeof OURS > 1 && strcmp(architecture, OURS) != 0)
         return choose_foreign(path, architecture, chosen, error);
     *chosen = strdup(path);
     return *chosen ? CODE_EXECUTOR_OK : error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
