@@ -21,6 +21,10 @@
  * or just before it ends, wakes the host, and an engine's processes between, once. Unless there is this much. */
 #define GATHER_MS   1u
 #define GATHER_SIZE OUTPUT_PAYLOAD_MAX
+/* An engine empties our pipe in small pieces, and a pipe says after each that there is room: two processes would
+ * wake for every piece. So once it is full, it is left alone for this long; it must be too large to run empty. */
+#define PIPE_LARGE (1024u * 1024u)
+#define PAUSE_MS   1u
 /* What one read asks for, unless the rest of a longer frame is awaited. */
 #define RECEIVE_SIZE (64u * 1024u)
 
@@ -37,8 +41,10 @@ static struct {
     size_t sent;
     size_t length; /* end of the frames, from the beginning */
     uint64_t due;  /* when they are to be sent */
-    bool blocked;  /* the host takes no more now */
+    bool blocked;  /* the host took no more */
+    bool pauses;   /* is to be tried again at `due`, and not when there is room */
     bool broken;
+    bool large; /* it is a pipe of that size */
 } queue = {.due = NEVER};
 
 static void make_nonblocking(int descriptor)
@@ -53,7 +59,9 @@ void connection_open(void)
     make_nonblocking(STDIN_FILENO);
     make_nonblocking(STDOUT_FILENO);
     /* Where it is a pipe: fewer wake-ups on both sides for much output. */
-    (void)fcntl(STDOUT_FILENO, F_SETPIPE_SZ, (int)QUEUE_LONG);
+    queue.large = fcntl(STDOUT_FILENO, F_SETPIPE_SZ, (int)PIPE_LARGE) >= (int)PIPE_LARGE;
+    if (!queue.large)
+        (void)fcntl(STDOUT_FILENO, F_SETPIPE_SZ, (int)QUEUE_LONG);
 }
 
 bool connection_receive(void)
@@ -129,6 +137,8 @@ void connection_queue(struct frame_header header)
 {
     put_frame_header(queue.bytes + queue.length, header);
     queue.length += FRAME_HEADER_SIZE + (size_t)header.length;
+    if (queue.blocked)
+        return;
     if (header.type != FRAME_OUTPUT || queue.length - queue.sent >= GATHER_SIZE)
         queue.due = 0;
     else if (queue.due == NEVER)
@@ -137,18 +147,28 @@ void connection_queue(struct frame_header header)
 
 uint64_t connection_due(void)
 {
-    return queue.blocked ? NEVER : queue.due;
+    return queue.due;
+}
+
+/* The host took SENT bytes, and then no more. */
+static void block(size_t sent)
+{
+    queue.blocked = true;
+    queue.pauses = queue.large && sent > 0;
+    queue.due = queue.pauses ? moment_after(PAUSE_MS) : NEVER;
 }
 
 void connection_flush(void)
 {
+    size_t before = queue.sent;
     while (!queue.broken && queue.sent < queue.length) {
         ssize_t count = write(STDOUT_FILENO, queue.bytes + queue.sent, queue.length - queue.sent);
         if (count < 0 && errno == EINTR)
             continue;
-        queue.blocked = count < 0 && errno == EAGAIN;
-        if (queue.blocked)
+        if (count < 0 && errno == EAGAIN) {
+            block(queue.sent - before);
             return;
+        }
         if (count < 0)
             queue.broken = true; /* EPIPE; SIGPIPE is blocked */
         else
@@ -160,9 +180,9 @@ void connection_flush(void)
     queue.blocked = false;
 }
 
-bool connection_blocked(void)
+bool connection_awaits_room(void)
 {
-    return queue.blocked;
+    return queue.blocked && !queue.pauses;
 }
 
 bool connection_broken(void)
@@ -174,7 +194,7 @@ void connection_drain(unsigned milliseconds)
 {
     uint64_t deadline = moment_after(milliseconds);
     connection_flush();
-    while (connection_blocked() && now_ns() < deadline) {
+    while (queue.blocked && !queue.broken && now_ns() < deadline) {
         struct pollfd descriptor = {STDOUT_FILENO, POLLOUT, 0};
         (void)poll(&descriptor, 1, poll_timeout(deadline));
         connection_flush();

@@ -37,9 +37,9 @@ void connection_queue(struct frame_header header);
 /* The moment at which what is queued is to be sent, or NEVER. OUTPUT may wait a little, for more. */
 uint64_t connection_due(void);
 
-/* Writes what the host takes now. Whether something is left; whether the host is gone. */
+/* Writes what the host takes now. Whether what is left goes on when there is room; whether the host is gone. */
 void connection_flush(void);
-bool connection_blocked(void);
+bool connection_awaits_room(void);
 bool connection_broken(void);
 
 /* Flushes for at most MILLISECONDS. */

@@ -289,7 +289,8 @@ static void step(uint64_t deadline)
     }
     descriptors[INPUT] =
         (struct pollfd){runner.ended || runner.input_ended ? -1 : STDIN_FILENO, POLLIN, 0};
-    descriptors[OUTPUT] = (struct pollfd){connection_blocked() ? STDOUT_FILENO : -1, POLLOUT, 0};
+    descriptors[OUTPUT] =
+        (struct pollfd){connection_awaits_room() ? STDOUT_FILENO : -1, POLLOUT, 0};
     descriptors[SIGNALS] = (struct pollfd){runner.signals, POLLIN, 0};
     size_t count = OTHERS + executions_watch(descriptors + OTHERS);
     deadline = earlier(deadline, connection_due());

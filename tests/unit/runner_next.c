@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runner_next.c: one command after the other under the same supervisor. Nothing of the one reaches the next.
+ * runner_next.c: one command after the other under the same supervisor. Nothing of the one reaches the next,
+ * and the runner wakes no more often than it must.
  */
 #include "runner_client.h"
 #include <fcntl.h>
@@ -222,6 +223,40 @@ static void a_line_arrives_while_the_command_goes_on(void **state)
     client_end(&runner);
 }
 
+static long sleeps_of(pid_t pid)
+{
+    char path[64];
+    char line[256];
+    long count = -1;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    while (count < 0 && fgets(line, sizeof line, file))
+        (void)sscanf(line, "voluntary_ctxt_switches: %ld", &count);
+    fclose(file);
+    return count;
+}
+
+static void a_host_that_takes_nothing_wakes_nobody(void **state)
+{
+    (void)state;
+    enum { FLOOD = 8 * 1024 * 1024 };
+    client runner = client_start(&(client_options){.over_pipes = true});
+    client_spawn(&runner, 1,
+                 &(client_command){.script = "head -c 8388608 /dev/zero; echo over >&2"});
+    long before = -1;
+    for (int i = 0; i < 20 && sleeps_of(runner.pid) != before; i++) {
+        before = sleeps_of(runner.pid);
+        usleep(500000);
+    }
+    assert_int_equal(sleeps_of(runner.pid), before);
+    client_exit result = client_wait(&runner, 1);
+    assert_int_equal(result.length[1], FLOOD);
+    assert_string_equal(result.output[2], "over\n");
+    client_exit_free(&result);
+    client_end(&runner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +272,7 @@ int main(void)
         RUNNER_TEST(a_reset_between_two_commands_is_answered),
         RUNNER_TEST(commands_at_every_moment_of_the_rest_run),
         RUNNER_TEST(a_line_arrives_while_the_command_goes_on),
+        RUNNER_TEST(a_host_that_takes_nothing_wakes_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
