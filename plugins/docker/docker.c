@@ -41,7 +41,7 @@
  *     sweep.h labels.h volumes.h  what dead hosts left, and how it is known
  *     attach.h stream.h the wire
  *     engine.h http.h  the API, HTTP
- *     endpoint.h context.h tls.h unreachable.h  where the engine is, and why it does not answer
+ *     endpoint.h context.h discovery.h tls.h unreachable.h  where the engine is, and why it does not answer
  *     ssh_bridge.h program_path.h  connections through ssh
  *     wakeup_pair.h sigpipe.h  what libcurl and OpenSSL would do to the host
  *     schema.h         the configuration's keys
@@ -54,6 +54,7 @@
 #include "docker.h"
 #include "absolute_path.h"
 #include "config.h"
+#include "discovery.h"
 #include "existing_container.h"
 #include "init_command.h"
 #include "json.h"
@@ -81,6 +82,7 @@ static void docker_destroy(void *state)
     if (!docker)
         return;
     pool_leave(docker->pool);
+    endpoint_clear(&docker->found);
     if (!docker->borrows_endpoint)
         endpoint_clear(&docker->endpoint);
     json_object_put(docker->config);
@@ -148,6 +150,8 @@ void docker_show(struct docker *docker, const struct docker *from)
     memcpy(docker->shown_server, from->engine->server, sizeof docker->shown_server);
     memcpy(docker->shown_id, from->container.id, sizeof docker->shown_id);
     memcpy(docker->shown_name, from->container.name, sizeof docker->shown_name);
+    snprintf(docker->shown_host, sizeof docker->shown_host, "%s",
+             from->found.address ? from->found.address : "");
     docker->shown_copied = from->way == WORKSPACE_COPIED;
     pthread_mutex_unlock(&docker->lock);
 }
@@ -192,7 +196,8 @@ static int32_t docker_launch(void *state, const launch_context *context, launche
     if (docker->endpoint.warning)
         launch_log(context, CODE_EXECUTOR_LOG_WARNING, "docker's own settings are left out: %s",
                    docker->endpoint.warning);
-    int32_t status = engine_open(&docker->endpoint, context->cancel_fd, &docker->engine, error);
+    int32_t status =
+        discovery_open(&docker->endpoint, &docker->found, context, &docker->engine, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     if (is_beside(docker))
@@ -306,8 +311,9 @@ static bool docker_restart_relaunches(void *state)
 static bool describe_engine(struct docker *docker, bool started, json_object *description)
 {
     json_object *engine = json_put_object(description, "engine");
-    bool whole = engine && json_put_string(engine, "host", docker->endpoint.address);
     pthread_mutex_lock(&docker->lock);
+    const char *host = docker->shown_host[0] ? docker->shown_host : docker->endpoint.address;
+    bool whole = engine && json_put_string(engine, "host", host);
     if (whole && docker->shown_version[0])
         whole = json_put_string(engine, "api_version", docker->shown_version) &&
                 json_put_string(engine, "server", docker->shown_server);

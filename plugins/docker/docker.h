@@ -37,7 +37,8 @@ struct docker {
     struct container_user user;
 
     /* While it is up. */
-    struct docker *taken; /* where it is up with one of the pool's: this holds what follows */
+    struct docker *taken;  /* where it is up with one of the pool's: this holds what follows */
+    struct endpoint found; /* the engine's, where none was named and there is one elsewhere; kept */
     char launch_id[LAUNCH_ID_SIZE]; /* on the labels of all that the launch makes */
     struct engine *engine;
     struct container container;
@@ -58,6 +59,7 @@ struct docker {
     pthread_mutex_t lock;
     char shown_version[16];
     char shown_server[128];
+    char shown_host[512]; /* of an engine that was found; else empty */
     char shown_id[CONTAINER_ID_SIZE];
     char shown_name[256];
     bool shown_copied; /* the workspace */

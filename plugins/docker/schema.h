@@ -174,7 +174,7 @@
     },                                                                                             \
     "docker_host": {                                                                               \
         "type": ["string", "null"], "minLength": 1, "default": null,                               \
-        "description": "Where the engine listens: unix:///path/of/socket, tcp://HOST:PORT, http:// or https://HOST:PORT, or ssh://USER@HOST. null: docker_context, else what the environment says (DOCKER_HOST, DOCKER_CONTEXT), else docker's current context, else unix:///var/run/docker.sock." \
+        "description": "Where the engine listens: unix:///path/of/socket, tcp://HOST:PORT, http:// or https://HOST:PORT, or ssh://USER@HOST. null: docker_context, else what the environment says (DOCKER_HOST, DOCKER_CONTEXT), else docker's current context, else unix:///var/run/docker.sock, or, when nobody answers there, a Docker or Podman of the user or a Podman of the system." \
     },                                                                                             \
     "docker_context": {                                                                            \
         "type": ["string", "null"], "minLength": 1, "default": null,                               \

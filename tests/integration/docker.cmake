@@ -12,6 +12,7 @@ add_dependencies(docker_support docker)
 
 set(docker_tests
     docker
+    docker_discovery
     docker_existing
     docker_kinds
     docker_leftovers
@@ -20,8 +21,9 @@ set(docker_tests
     docker_pull
     docker_reach
     docker_restart
+    docker_ssh
     docker_strict
-    docker_versions docker_ssh
+    docker_versions
     docker_workspace)
 foreach(name ${docker_tests})
     add_executable(integration_${name} ${name}.c)
