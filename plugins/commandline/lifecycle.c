@@ -202,12 +202,12 @@ static int32_t make_work_dir(lifecycle *self, const char *kept, const char **wor
     return CODE_EXECUTOR_OK;
 }
 
-/* Removes the private folders that are left of former launches. */
+/* Removes the private folders that are left of former launches, but for the one that is kept. */
 static int32_t remove_private_folders(lifecycle *self, code_executor_error *error)
 {
     int32_t status = CODE_EXECUTOR_OK;
     for (struct private_folder *folder = self->private_folders; folder; folder = folder->next) {
-        if (!folder->removed) {
+        if (!folder->removed && folder->path != self->kept) {
             folder->removed = true;
             int32_t one = private_folder_remove(folder->path, error);
             status = one == CODE_EXECUTOR_OK ? status : one;
@@ -359,7 +359,9 @@ static const char *replace_old(lifecycle *self, place *old)
 
 static int32_t replace(lifecycle *self, place *old, place **fresh, code_executor_error *error)
 {
-    const char *kept = old ? replace_old(self, old) : NULL;
+    const char *kept = old ? replace_old(self, old) : self->kept;
+    if (kept && access(kept, F_OK) != 0)
+        kept = NULL;
     place *made = calloc(1, sizeof *made);
     int32_t status = made ? CODE_EXECUTOR_OK
                           : error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory to start anew");
@@ -367,12 +369,14 @@ static int32_t replace(lifecycle *self, place *old, place **fresh, code_executor
         atomic_init(&made->references, 1);
         status = launch(self, kept, made, error);
     }
-    if (status == CODE_EXECUTOR_OK) {
+    bool is_up = status == CODE_EXECUTOR_OK;
+    self->kept = is_up || self->work_dir ? NULL : kept;
+    if (is_up) {
         *fresh = made;
-        return status;
+    } else {
+        place_release(made);
+        remove_private_folders(self, NULL);
     }
-    place_release(made);
-    remove_private_folders(self, NULL);
     return status;
 }
 
@@ -558,6 +562,18 @@ int32_t lifecycle_restart(lifecycle *self, ticket *owner, code_executor_error *e
     return status;
 }
 
+/* What a launch that failed has left is gone with a stop as well. */
+static int32_t drop_kept(lifecycle *self, code_executor_error *error)
+{
+    self->kept = NULL;
+    self->state = LIFE_STOPPING;
+    pthread_mutex_unlock(&self->lock);
+    int32_t status = remove_private_folders(self, error);
+    pthread_mutex_lock(&self->lock);
+    set_state(self, LIFE_STOPPED);
+    return status;
+}
+
 int32_t lifecycle_stop(lifecycle *self, code_executor_error *error)
 {
     int32_t status = CODE_EXECUTOR_OK;
@@ -568,6 +584,8 @@ int32_t lifecycle_stop(lifecycle *self, code_executor_error *error)
         pthread_cond_wait(&self->changed, &self->lock);
     if (self->state == LIFE_STARTED)
         status = stop_now(self, error);
+    else if (self->kept)
+        status = drop_kept(self, error);
     self->stops_waiting--;
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->lock);

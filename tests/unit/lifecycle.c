@@ -416,6 +416,30 @@ static void a_private_work_dir_lasts_until_stop(void **state)
     create("{}");
 }
 
+static void a_private_work_dir_outlives_a_launch_that_fails(void **state)
+{
+    (void)state;
+    table->destroy(instance);
+    create("{\"work_dir\": null}");
+    assert_int_equal(table->start(instance, NULL), CODE_EXECUTOR_OK);
+    char first[4096];
+    strcpy(first, fake.work_dir);
+    shutdown(fake.runner->fd, SHUT_RDWR); /* lost */
+    atomic_store(&fake.behaviour, FAILS);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(table->restart(instance, NULL), CODE_EXECUTOR_UNAVAILABLE);
+        assert_int_equal(access(first, F_OK), 0);
+    }
+    atomic_store(&fake.behaviour, SUCCEEDS);
+    assert_int_equal(table->restart(instance, NULL), CODE_EXECUTOR_OK);
+    assert_string_equal(fake.work_dir, first);
+    shutdown(fake.runner->fd, SHUT_RDWR);
+    atomic_store(&fake.behaviour, FAILS);
+    assert_int_equal(table->restart(instance, NULL), CODE_EXECUTOR_UNAVAILABLE);
+    assert_int_equal(table->stop(instance, NULL), CODE_EXECUTOR_OK);
+    assert_int_equal(access(first, F_OK), -1);
+}
+
 static void a_private_work_dir_outlives_what_is_launched_anew(void **state)
 {
     (void)state;
@@ -715,6 +739,7 @@ int main(void)
         TEST(the_work_dir_is_that_of_create),
         cmocka_unit_test(paths_are_made_absolute),
         TEST(a_private_work_dir_lasts_until_stop),
+        TEST(a_private_work_dir_outlives_a_launch_that_fails),
         TEST(a_private_work_dir_outlives_what_is_launched_anew),
         TEST(cancel_of_all_ends_a_launch_and_those_that_wait_for_it),
         TEST(another_goes_on_where_the_one_that_launches_is_cancelled),
