@@ -86,6 +86,36 @@ static bool digest(const block_file *file, unsigned char value[EVP_MAX_MD_SIZE])
            EVP_Digest(bytes, file->length, value, &size, EVP_sha256(), NULL) == 1;
 }
 
+static bool begins_with_word(const char *at, size_t left, const char *word, const char *behind)
+{
+    size_t length = strlen(word);
+    return left > length && memcmp(at, word, length) == 0 && strchr(behind, at[length]);
+}
+
+/* Whether a line begins as it does in modules of JavaScript alone. */
+static bool is_module(const block_file *file)
+{
+    const char *at = file->bytes;
+    size_t left = file->length;
+    while (left > 0) {
+        if (begins_with_word(at, left, "import", " {\"'*") ||
+            begins_with_word(at, left, "export", " {*") || begins_with_word(at, left, "await", " "))
+            return true;
+        const char *newline = memchr(at, '\n', left);
+        size_t line = newline ? (size_t)(newline - at) + 1 : left;
+        at += line;
+        left -= line;
+    }
+    return false;
+}
+
+/* Node takes a file for a module by its name, and a file that is not called so for none. */
+static const char *choose_extension(const language *known, const block_file *file)
+{
+    bool plain = known->runs && strcmp(known->extension, "javascript") == 0;
+    return plain && is_module(file) ? "mjs" : known->extension;
+}
+
 static int32_t name_by_digest(const language *known, block_file *file, code_executor_error *error)
 {
     unsigned char value[EVP_MAX_MD_SIZE];
@@ -94,7 +124,7 @@ static int32_t name_by_digest(const language *known, block_file *file, code_exec
         return error_set(error, CODE_EXECUTOR_INTERNAL, "cannot compute the digest of a block");
     for (size_t i = 0; i < DIGEST_BYTES; i++)
         snprintf(hexadecimal + 2 * i, 3, "%02x", value[i]);
-    if (asprintf(&file->name, "tmp_code_%s.%s", hexadecimal, known->extension) < 0) {
+    if (asprintf(&file->name, "tmp_code_%s.%s", hexadecimal, choose_extension(known, file)) < 0) {
         file->name = NULL;
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory for a file name");
     }
