@@ -125,6 +125,8 @@ int32_t configuration_make(const char *given, const code_executor_v1 *table, con
                     "configuration.",
                     label);
     }
+    if (work_dir != NULL && !has_workspace(table))
+        say_problem("%s has no workspace: --work-dir is nothing to it.", label);
     if (object == NULL || configured || !has_workspace(table))
         return bytes_append_text(&made->text, text) ? CODE_EXECUTOR_OK : fail_no_memory(error);
     return add_workspace(text, object, work_dir, made, error);

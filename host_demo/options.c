@@ -372,8 +372,8 @@ bool options_usage(int descriptor)
             "\n"
             "Exit status of run: that of the code; 2 when the command line is wrong in itself; 125 "
             "when\n"
-            "the host or the executor failed (no such file or executor, a wrong configuration); "
-            "141\n"
+            "the host or the executor failed (no such file or executor, a wrong configuration), or "
+            "there\nwas no code to run; 141 "
             "when nobody reads stdout any more.\n");
     return whole && terminal_write_plain(descriptor, text.data, text.length);
 }

@@ -154,6 +154,7 @@ static void command_load(struct repl *repl, char *arguments)
 static void command_route(struct repl *repl, char *arguments)
 {
     char *name = cut_word(arguments);
+    char *config = cut_word(name);
     const struct executor *loaded = NULL;
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     if (*arguments != '\0' && *name == '\0') {
@@ -161,7 +162,8 @@ static void command_route(struct repl *repl, char *arguments)
         return;
     }
     if (*arguments != '\0' &&
-        (executors_load(repl->executors, name, NULL, &loaded, &error) != CODE_EXECUTOR_OK ||
+        (executors_load(repl->executors, name, *config == '\0' ? NULL : config, &loaded, &error) !=
+             CODE_EXECUTOR_OK ||
          executors_route(repl->executors, arguments, loaded, &error) != CODE_EXECUTOR_OK)) {
         say_error(&error);
         return;
@@ -252,7 +254,7 @@ static const struct repl_command repl_commands[] = {
     {":plugins", "", "the executors there are", command_plugins},
     {":load", "NAME [JSON]", "send blocks to another executor, configured by JSON or @FILE",
      command_load},
-    {":route", "[LANG NAME]", "send one language elsewhere; alone: show what goes where",
+    {":route", "[LANG NAME [JSON]]", "send one language elsewhere; alone: show what goes where",
      command_route},
     {":run", "FILE", "run the blocks of a message in a file", command_run},
     {":restart", "", "end what code left running; the workspace stays", command_restart},

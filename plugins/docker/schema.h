@@ -71,7 +71,7 @@
     "memory": {                                                                                    \
         "type": ["string", "integer", "null"], "minimum": 1, "default": null,                      \
         "pattern": "^[0-9]+([.][0-9]+)?[bBkKmMgGtT]?[bB]?$",                                       \
-        "errorMessage": {"pattern": "Memory is a number of bytes, or a number with k, m, g or t behind it."}, \
+        "errorMessage": {"pattern": "memory is a number of bytes, or a number with k, m, g or t behind it, as in \"512m\"."}, \
         "description": "How much memory all of the container may use: bytes, or as in 512m and 2g." \
     },                                                                                             \
     "cpus": {                                                                                      \

@@ -383,6 +383,10 @@ static void executors_are_loaded_and_routed(void **state)
     expect(talk, "js");
     expect(talk, "echo\r\n");
     expect_prompt(talk);
+    type(talk, ":route ts echo {\"greeting\": \"y\"}" ENTER);
+    expect(talk, "ts");
+    expect(talk, "echo#3\r\n");
+    expect_prompt(talk);
     type(talk, ":load nothing" ENTER);
     expect(talk, "There is no plugin");
     run_block(talk, "config");
