@@ -6,6 +6,7 @@
  */
 #include "configuration.h"
 #include "message.h"
+#include "terminal.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
