@@ -22,6 +22,7 @@
 /* Paths of private folders: launchers may keep them as long as the instance lives. */
 struct private_folder {
     char *path;
+    int lock_fd; /* while it is there */
     bool removed;
     struct private_folder *next;
 };
@@ -196,6 +197,8 @@ static int32_t make_work_dir(lifecycle *self, const char *kept, const char **wor
         free(folder);
         return status;
     }
+    folder->lock_fd = private_folder_hold(folder->path);
+    private_folder_sweep(folder->path);
     folder->next = self->private_folders;
     self->private_folders = folder;
     *work_dir = folder->path;
@@ -209,6 +212,7 @@ static int32_t remove_private_folders(lifecycle *self, code_executor_error *erro
     for (struct private_folder *folder = self->private_folders; folder; folder = folder->next) {
         if (!folder->removed && folder->path != self->kept) {
             folder->removed = true;
+            fork_guard_close(folder->lock_fd);
             int32_t one = private_folder_remove(folder->path, error);
             status = one == CODE_EXECUTOR_OK ? status : one;
         }

@@ -6,6 +6,7 @@
 #include "commandline.h"
 #include "config.h"
 #include "fake_runner.h"
+#include "fork_guard.h"
 #include "private_folder.h"
 
 #include <fcntl.h>
@@ -701,6 +702,54 @@ static void nest_deeply(const char *path)
     close(folder);
 }
 
+static void make_old(const char *path)
+{
+    const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+}
+
+static void what_a_killed_host_has_left_goes_with_the_next_private_folder(void **state)
+{
+    (void)state;
+    char *left, *young, *locked, *next;
+    assert_int_equal(private_folder_make(&left, NULL), CODE_EXECUTOR_OK);
+    assert_int_equal(private_folder_make(&young, NULL), CODE_EXECUTOR_OK);
+    assert_int_equal(private_folder_make(&locked, NULL), CODE_EXECUTOR_OK);
+    assert_int_equal(private_folder_make(&next, NULL), CODE_EXECUTOR_OK);
+    int lock = private_folder_hold(locked);
+    assert_true(lock >= 0);
+    make_old(left);
+    make_old(locked);
+    private_folder_sweep(next);
+    assert_int_equal(access(left, F_OK), -1);
+    assert_int_equal(access(young, F_OK), 0);
+    assert_int_equal(access(locked, F_OK), 0);
+    fork_guard_close(lock);
+    private_folder_sweep(next);
+    assert_int_equal(access(locked, F_OK), -1);
+    assert_int_equal(private_folder_remove(young, NULL), CODE_EXECUTOR_OK);
+    assert_int_equal(private_folder_remove(next, NULL), CODE_EXECUTOR_OK);
+    free(left);
+    free(young);
+    free(locked);
+    free(next);
+}
+
+static void a_private_folder_in_use_is_not_taken_for_a_left_one(void **state)
+{
+    (void)state;
+    table->destroy(instance);
+    create("{\"work_dir\": null}");
+    assert_int_equal(table->start(instance, NULL), CODE_EXECUTOR_OK);
+    make_old(fake.work_dir);
+    char *next;
+    assert_int_equal(private_folder_make(&next, NULL), CODE_EXECUTOR_OK);
+    private_folder_sweep(next);
+    assert_int_equal(access(fake.work_dir, F_OK), 0);
+    assert_int_equal(private_folder_remove(next, NULL), CODE_EXECUTOR_OK);
+    free(next);
+}
+
 static void a_private_folder_is_removed_whatever_is_in_it(void **state)
 {
     (void)state;
@@ -753,6 +802,8 @@ int main(void)
         TEST(a_lost_environment_is_launched_anew),
         TEST(a_bound_work_dir_that_was_replaced_is_bound_anew),
         TEST(stop_and_restart_end_what_runs),
+        TEST(a_private_folder_in_use_is_not_taken_for_a_left_one),
+        cmocka_unit_test(what_a_killed_host_has_left_goes_with_the_next_private_folder),
         cmocka_unit_test(a_private_folder_is_removed_whatever_is_in_it),
     };
     int failed = cmocka_run_group_tests_name("lifecycle", tests, NULL, NULL);
