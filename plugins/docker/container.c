@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CREATE_GRACE_MS 5000
+/* An engine that is busy takes its time, and nobody knows of what it makes then. */
+#define CREATE_GRACE_MS 10000
 #define REMOVE_ATTEMPTS 5
 #define KILL_LIMIT_MS   10000
 

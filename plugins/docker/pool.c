@@ -368,6 +368,7 @@ bool pool_take(struct pool *self, struct pool_environment *taken)
         if (!usable) {
             one->next = self->broken;
             self->broken = one;
+            pthread_cond_signal(&self->changed);
         }
     }
     pthread_mutex_unlock(&self->lock);

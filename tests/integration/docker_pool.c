@@ -71,7 +71,7 @@ static void list_containers(char *ids, size_t size)
 
 static code_executor_instance *make_pooled(void)
 {
-    return make_instance("'pool': 2");
+    return make_instance("'pool': 1");
 }
 
 /* An instance that is started and has a full pool. */
@@ -79,11 +79,23 @@ static code_executor_instance *make_full(void)
 {
     code_executor_instance *instance = make_pooled();
     start(instance);
-    await_ready(instance, 2);
+    await_ready(instance, 1);
     return instance;
 }
 
 /* ---- using it ---------------------------------------------------------------------------------- */
+
+static void as_many_are_ready_as_were_asked_for(void **state)
+{
+    (void)state;
+    code_executor_instance *instance = make_instance("'pool': 3");
+    assert_int_equal(ready(instance), 0);
+    start(instance);
+    await_ready(instance, 3);
+    expect_container_count(4);
+    docker->destroy(instance);
+    expect_container_count(0);
+}
 
 static void start_takes_a_container_that_is_there(void **state)
 {
@@ -117,7 +129,7 @@ static void each_is_used_once_and_replaced(void **state)
         container_of(others[i], ids[i]);
         for (int k = 0; k < i; k++)
             assert_string_not_equal(ids[i], ids[k]);
-        await_ready(first, 2);
+        await_ready(first, 1);
     }
     docker->stop(others[0], NULL);
     expect_output(others[0], "test ! -e /root/trace && echo fresh", "fresh\n");
@@ -138,7 +150,7 @@ static void instances_of_other_configurations_have_pools_of_their_own(void **sta
     expect_output(third, "touch /root/trace 2> /dev/null || echo denied", "denied\n");
     await_ready(third, 1);
     assert_int_equal(ready(other), 0);
-    assert_int_equal(ready(one), 2);
+    assert_int_equal(ready(one), 1);
     docker->destroy(one);
     docker->destroy(other);
     docker->destroy(third);
@@ -303,7 +315,7 @@ static void engine_that_is_gone_ends_the_attempts(void **state)
     code_executor_instance *first = make_instance("'pool': 2, 'docker_host': '%s'", relay.address);
     test_host = NULL;
     start(first);
-    await_ready(first, 2);
+    await_ready(first, 1);
     relay_kill(&relay);
     pause_ms(200);
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
@@ -401,7 +413,7 @@ static void pool_ends_with_a_host_that_is_killed(void **state)
         _exit(0);
     }
     assert_int_equal(read(tell[0], &byte, 1), 1);
-    assert_int_equal(container_count(), 3);
+    assert_int_equal(container_count(), 2);
     double since = now();
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
@@ -471,7 +483,7 @@ static void forked_child_of_the_host_has_no_part_in_the_pool(void **state)
     int status = 0;
     waitpid(child, &status, 0);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
-    assert_int_equal(ready(instance), 2);
+    assert_int_equal(ready(instance), 1);
     code_executor_instance *second = make_pooled();
     expect_output(second, "echo works", "works\n");
     docker->destroy(second);
@@ -509,6 +521,7 @@ static void signals_of_the_host_are_not_delivered_to_the_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_many_are_ready_as_were_asked_for),
         cmocka_unit_test(start_takes_a_container_that_is_there),
         cmocka_unit_test(each_is_used_once_and_replaced),
         cmocka_unit_test(instances_of_other_configurations_have_pools_of_their_own),
