@@ -204,24 +204,37 @@ static void a_machine_without_ssh_says_so(void **state)
 
 /* ---- what dies --------------------------------------------------------------------------------- */
 
+/* Once the block has said something. */
+static int32_t kill_all(void *user_data, size_t block, int32_t stream, const char *bytes,
+                        size_t length)
+{
+    pid_t found[16];
+    int count = find_ssh(&server, found, 16);
+    (void)user_data;
+    (void)block;
+    (void)stream;
+    (void)bytes;
+    (void)length;
+    for (int i = 0; i < count; i++)
+        kill(found[i], SIGKILL);
+    return 0;
+}
+
 static void a_connection_that_is_cut_ends_the_block_and_a_restart_helps(void **state)
 {
     (void)state;
     need_server();
     code_executor_instance *instance = ssh_instance(&server, "");
-    start(instance);
-    pid_t found[16];
-    int count = find_ssh(&server, found, 16);
-    assert_true(count > 0);
-    for (int i = 0; i < count; i++)
-        kill(found[i], SIGKILL);
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    static const char code[] = "sleep 60";
+    static const char code[] = "echo begun; sleep 60";
     const code_executor_block block = {
         .struct_size = sizeof block, .language = "sh", .code = code, .code_length = strlen(code)};
     const code_executor_block *const blocks[] = {&block};
-    const code_executor_request request = {
-        .struct_size = sizeof request, .blocks = blocks, .block_count = 1, .execution_id = 1};
+    const code_executor_request request = {.struct_size = sizeof request,
+                                           .blocks = blocks,
+                                           .block_count = 1,
+                                           .execution_id = 1,
+                                           .on_output = kill_all};
     code_executor_result *result = NULL;
     int32_t status = docker->execute(instance, &request, &result, &error);
     docker->result_free(result);
