@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leftovers.c: `host_demo ps` and `host_demo prune`: what executors have made and is still there, in words or as
- * JSON, and away with it. By the extension code_executor.leftovers/1 of each plugin that has it, or of the one
- * that is named.
+ * leftovers.c: `host_demo ps` and `host_demo prune`: what executors have made and is still there, in
+ * words or as JSON, and away with it. By the extension code_executor.leftovers/1 of each plugin that has
+ * it, or of the one that is named.
  */
 #include "commands.h"
 #include "configuration.h"

@@ -54,7 +54,8 @@ typedef struct lifecycle {
     const char *runner_path;
     char *work_dir; /* as configured; NULL: a private folder for each launch */
     struct private_folder *private_folders;
-    const char *kept; /* of those, the one that a launch which failed has left for the next; or NULL */
+    const char
+        *kept; /* of those, the one that a launch which failed has left for the next; or NULL */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;

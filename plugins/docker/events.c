@@ -13,13 +13,14 @@
 #include <string.h>
 
 #define HEAD_LIMIT_MS 1000
-/* How long an end takes to be told, then its reason, then, when the container is gone, that this was a stop. */
+/* How long an end takes to be told, then its reason, then, when the container is gone, that this was
+ * a stop. */
 #define CAUSE_LIMIT_MS  1000
 #define REASON_LIMIT_MS 500
 #define STOP_LIMIT_MS   300
 #define EVENT_SIZE_MAX  (64 * 1024)
-/* How long before the end a shortage of memory counts as its reason: what runs in the container may run out
- * of memory, and be killed, any number of times without an end of the container. */
+/* How long before the end a shortage of memory counts as its reason: what runs in the container may
+ * run out of memory, and be killed, any number of times without an end of the container. */
 #define MEMORY_SPAN_S 10
 
 struct events {
@@ -114,8 +115,8 @@ static void note(struct events *self, json_object *event)
             actions[i].note(self, event);
 }
 
-/* Objects one behind the other. Attack: an engine, or what passes for it, sends an object without an end, so
- * that memory ends instead. */
+/* Objects one behind the other. Attack: an engine, or what passes for it, sends an object without an
+ * end, so that memory ends instead. */
 static bool take(void *user_data, const char *bytes, size_t length)
 {
     struct events *self = user_data;
@@ -244,7 +245,8 @@ bool events_tell_memory(const struct events *self)
            self->died_s - self->out_of_memory_s <= MEMORY_SPAN_S;
 }
 
-/* One that was killed ends before the engine says that this was a stop or a removal. Podman says only that. */
+/* One that was killed ends before the engine says that this was a stop or a removal. Podman says only
+ * that. */
 static bool is_clear(const struct events *self)
 {
     return self->paused || self->stopped || (self->destroyed && !self->killed) ||

@@ -6,8 +6,9 @@
  *            ─▶ volumes with our label ────┴─▶ items ─▶ list: all of them
  *                                                    └▶ prune: those that may go
  *
- * Attack: labels are what anybody who can make containers on the engine chooses. Whoever can do that can remove
- * containers too, so nothing is lost by believing them; but what they say is only ever compared and shown.
+ * Attack: labels are what anybody who can make containers on the engine chooses. Whoever can do that can
+ * remove containers too, so nothing is lost by believing them; but what they say is only ever compared
+ * and shown.
  */
 #include "leftovers.h"
 #include "endpoint.h"
@@ -197,8 +198,8 @@ static int32_t remove_container(struct engine *engine, const char *id, bool *gon
     return engine_refusal(engine, &answer, "remove a container", error);
 }
 
-/* Those of CANDIDATES that may go, to REMOVED. One that cannot be removed does not keep the others; the first
- * is told. */
+/* Those of CANDIDATES that may go, to REMOVED. One that cannot be removed does not keep the others;
+ * the first is told. */
 static int32_t remove_each(struct engine *engine, json_object *candidates, json_object *removed,
                            bool (*chosen)(json_object *item, bool all), bool all,
                            int32_t (*remove_one)(struct engine *engine, const char *id, bool *gone,

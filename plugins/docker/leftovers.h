@@ -12,7 +12,8 @@
 /* Lists it where CONFIG leads to: *FOUND is the caller's, an array as code_executor.h says. */
 int32_t leftovers_list(json_object *config, json_object **found, code_executor_error *error);
 
-/* Removes it, as code_executor.h says; *REMOVED is the caller's, and is there after a failure too, or NULL. */
+/* Removes it, as code_executor.h says; *REMOVED is the caller's, and is there after a failure too, or
+ * NULL. */
 int32_t leftovers_prune(json_object *config, bool all, json_object **removed,
                         code_executor_error *error);
 

@@ -2,9 +2,10 @@
 /*
  * pool.c: see pool.h.
  *
- * Locking. The list of pools is looked at and changed while fork is held off (fork_guard.h), so that a forked
- * child finds it whole; what a child finds there belongs to its parent and is never touched. A pool's own lock
- * guards its environments and flags, and is not held while one of them is made, examined or ended.
+ * Locking. The list of pools is looked at and changed while fork is held off (fork_guard.h), so that a
+ * forked child finds it whole; what a child finds there belongs to its parent and is never touched. A
+ * pool's own lock guards its environments and flags, and is not held while one of them is made, examined
+ * or ended.
  */
 #include "pool.h"
 #include "fork_guard.h"
@@ -62,8 +63,8 @@ static launch_context context_of(const struct pool *self, int cancel_fd)
         .work_dir = self->work_dir, .runner_path = self->runner_path, .cancel_fd = cancel_fd};
 }
 
-/* Ends it and all that belongs to it. What the launcher cannot clear away ends by itself, as its connection
- * has. WAITS: for that; false where it was in vain before. Returns whether it was not. */
+/* Ends it and all that belongs to it. What the launcher cannot clear away ends by itself, as its
+ * connection has. WAITS: for that; false where it was in vain before. Returns whether it was not. */
 static bool end_environment(const struct pool *self, struct environment *ended, bool waits)
 {
     launch_context context = context_of(self, -1);
@@ -208,8 +209,8 @@ static void stop_thread(struct pool *self)
         pthread_join(self->thread, NULL);
 }
 
-/* A host that ends without destroy takes the libraries down that the thread uses. Nothing else is left to do
- * then: the environments end with the process. */
+/* A host that ends without destroy takes the libraries down that the thread uses. Nothing else is
+ * left to do then: the environments end with the process. */
 static void stop_threads(void)
 {
     for (struct pool *pool = pools; pool; pool = pool->next)

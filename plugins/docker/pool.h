@@ -7,14 +7,15 @@
  *          └─ wake ──▶ the pool's thread makes as many as are missing, one after the other
  *
  * A pool belongs to all instances of the process that have the same configuration, which includes the
- * workspace, because that is bound into a container when it is made. It lives from the create of the first of
- * them to the destroy of the last, and makes nothing before the first of them was started. An environment in it
- * is whole: its runner has answered, and what must be done before the first block has been done.
+ * workspace, because that is bound into a container when it is made. It lives from the create of the
+ * first of them to the destroy of the last, and makes nothing before the first of them was started. An
+ * environment in it is whole: its runner has answered, and what must be done before the first block has
+ * been done.
  *
- * Invariants. The thread lives only while the pool does, and runs with every signal blocked; it calls nothing of
- * the host's, so what goes wrong in it is told by the next start. One that cannot make an environment sleeps
- * until then. The environments' connections are this process's: whatever ends it ends them. A forked child of
- * the host sees no pool of its parent's.
+ * Invariants. The thread lives only while the pool does, and runs with every signal blocked; it calls
+ * nothing of the host's, so what goes wrong in it is told by the next start. One that cannot make an
+ * environment sleeps until then. The environments' connections are this process's: whatever ends it ends
+ * them. A forked child of the host sees no pool of its parent's.
  */
 #ifndef CODE_EXECUTOR_DOCKER_POOL_H
 #define CODE_EXECUTOR_DOCKER_POOL_H
@@ -30,8 +31,8 @@ struct pool_maker {
 };
 
 /*
- * Joins the pool for CONFIG, which has every path absolute, and ADDRESS, or makes it. *JOINED is to be given to
- * pool_leave. SIZE: how many are kept ready. CONFIG is copied.
+ * Joins the pool for CONFIG, which has every path absolute, and ADDRESS, or makes it. *JOINED is to be
+ * given to pool_leave. SIZE: how many are kept ready. CONFIG is copied.
  */
 int32_t pool_join(const struct pool_maker *maker, const launch_context *context,
                   json_object *config, const char *address, size_t size, struct pool **joined,

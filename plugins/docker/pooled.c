@@ -30,8 +30,8 @@ static int32_t check(const struct docker *docker, const launch_context *context,
     return CODE_EXECUTOR_OK;
 }
 
-/* The configuration of one that comes from the pool: it has none itself, and what counts from the current folder
- * is absolute, as that folder may be another one by the time. */
+/* The configuration of one that comes from the pool: it has none itself, and what counts from the
+ * current folder is absolute, as that folder may be another one by the time. */
 static json_object *pool_config(const struct docker *docker, const launch_context *context)
 {
     json_object *config = NULL;

@@ -3,8 +3,8 @@
  * pooled.h: an instance whose containers may come from a pool (pool.h): what the plugin's launcher does.
  *
  * Each function asks the pool first, where the instance has one, and else does what docker_alone does. A
- * container of the pool was made by a struct docker of its own, which the instance keeps as `taken` for as long
- * as it uses the container.
+ * container of the pool was made by a struct docker of its own, which the instance keeps as `taken` for
+ * as long as it uses the container.
  */
 #ifndef CODE_EXECUTOR_DOCKER_POOLED_H
 #define CODE_EXECUTOR_DOCKER_POOLED_H

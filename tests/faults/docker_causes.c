@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_causes.c: what others do to a container while a block runs in it. The block ends at once, the error
- * says what it was, and the next execution works.
+ * docker_causes.c: what others do to a container while a block runs in it. The block ends at once, the
+ * error says what it was, and the next execution works.
  */
 #include "docker_support.h"
 #include "json.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_leftovers.c: what carries our labels on an engine is listed, and removed where nobody alive has it: by the
- * extension code_executor.leftovers/1, and volumes of other builds by a start.
+ * docker_leftovers.c: what carries our labels on an engine is listed, and removed where nobody alive has
+ * it: by the extension code_executor.leftovers/1, and volumes of other builds by a start.
  */
 #include "docker_support.h"
 #include "json.h"

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-/* Leaves traces in the container and the workspace, restarts, and expects another container, which replaces
- * the first one. */
+/* Leaves traces in the container and the workspace, restarts, and expects another container, which
+ * replaces the first one. */
 static void expect_fresh_one(code_executor_instance *instance)
 {
     char first[256], second[256];
