@@ -312,7 +312,7 @@ static void engine_that_is_gone_ends_the_attempts(void **state)
     struct relay relay = relay_start((struct relay_options){.chunk = 0});
     test_host = &host;
     logged[0] = '\0';
-    code_executor_instance *first = make_instance("'pool': 2, 'docker_host': '%s'", relay.address);
+    code_executor_instance *first = make_instance("'pool': 1, 'docker_host': '%s'", relay.address);
     test_host = NULL;
     start(first);
     await_ready(first, 1);
