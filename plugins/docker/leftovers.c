@@ -178,10 +178,14 @@ int32_t leftovers_list(json_object *config, json_object **found, code_executor_e
 
 /* ---- prune ------------------------------------------------------------------------------------- */
 
+/* One that runs because it was to go on (stop_container: false) may still be needed. */
 static bool may_go(json_object *item, bool all)
 {
     json_object *alive = json_member(json_member(item, "owner"), "alive");
-    return all || (alive && !json_object_get_boolean(alive));
+    const char *state = json_string(item, "state");
+    bool goes_on = json_object_get_boolean(json_member(item, "kept")) && state &&
+                   strcmp(state, "running") == 0;
+    return all || (alive && !json_object_get_boolean(alive) && !goes_on);
 }
 
 /* *GONE: whether it was there. */

@@ -140,14 +140,18 @@ static void prune_removes_what_hosts_left_that_have_ended(void **state)
         assert_non_null(item);
         assert_false(alive(item));
         assert_int_equal(json_object_get_boolean(json_member(item, "kept")), i == 0);
-        assert_non_null(find(removed, names[i]));
-        assert_false(container_exists(names[i]));
+        /* What was to go on does. */
+        assert_int_equal(find(removed, names[i]) != NULL, i == 1);
+        assert_int_equal(container_exists(names[i]), i == 0);
     }
     assert_null(find(removed, own));
     expect_output(instance, "echo works", "works\n");
     json_object_put(listed);
     json_object_put(removed);
     docker->destroy(instance);
+    char path[300];
+    snprintf(path, sizeof path, "/containers/%s?force=1&v=1", names[0]);
+    assert_int_equal(ask("DELETE", path, NULL, NULL), 204);
 }
 
 /* As a host of another boot of a machine would have made it. */
