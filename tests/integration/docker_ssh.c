@@ -112,23 +112,6 @@ static void a_socket_may_be_named_behind_the_host(void **state)
     docker->destroy(instance);
 }
 
-static void the_environment_may_name_it(void **state)
-{
-    (void)state;
-    need_server();
-    char address[64], *before = strdup(getenv("DOCKER_HOST") ? getenv("DOCKER_HOST") : "");
-    snprintf(address, sizeof address, "ssh://%s@127.0.0.1:%d", getlogin() ? getlogin() : "root",
-             server.number);
-    if (geteuid() == 0)
-        snprintf(address, sizeof address, "ssh://root@127.0.0.1:%d", server.number);
-    setenv("DOCKER_HOST", address, 1);
-    code_executor_instance *instance = make_instance("%s", "");
-    setenv("DOCKER_HOST", before, 1);
-    free(before);
-    expect_output(instance, "echo far", "far\n");
-    docker->destroy(instance);
-}
-
 /* ---- refusals ---------------------------------------------------------------------------------- */
 
 static const struct {
@@ -279,7 +262,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_engine_is_spoken_to_through_ssh),
         cmocka_unit_test(a_socket_may_be_named_behind_the_host),
-        cmocka_unit_test(the_environment_may_name_it),
         cmocka_unit_test(each_refusal_comes_in_the_words_of_ssh),
         cmocka_unit_test(a_machine_without_docker_says_so),
         cmocka_unit_test(nobody_at_the_port_says_so),
