@@ -407,8 +407,9 @@ typedef struct code_executor_leftovers_v1 {
      */
     int32_t (*list)(const char *config_json, char **json, code_executor_error *error);
     /*
-     * Removes what belongs to hosts that have ended, also what was asked to stay, and what belongs
-     * to nobody and is not in use; with ALL also what belongs to any other host. *JSON as above:
+     * Removes what belongs to hosts that have ended, but for what runs because it was asked to go on,
+     * and what belongs to nobody and is not in use; with ALL also that, and what belongs to any other
+     * host. *JSON as above:
      * what was removed, after a failure too. It may be NULL then. [any-thread]
      */
     int32_t (*prune)(const char *config_json, bool all, char **json, code_executor_error *error);
