@@ -168,7 +168,7 @@ static void put_cut(struct document *document, const struct plan *plan, const st
     const code_executor_block_result block = {
         .struct_size = sizeof block,
         .language = plan->cut->block.language,
-        .outcome = CODE_EXECUTOR_REFUSED,
+        .outcome = CODE_EXECUTOR_OUTCOME_REFUSED,
         .exit_code = 1,
         .stdout_bytes = "",
         .stderr_bytes = "",

@@ -70,7 +70,7 @@ static void run_plan(struct repl *repl, const struct plan *plan)
         repl->ended = true;
     } else if (end.error.status != CODE_EXECUTOR_OK) {
         say_error(&end.error);
-    } else if (end.outcome == CODE_EXECUTOR_INTERRUPTED && end.result == NULL) {
+    } else if (end.outcome == CODE_EXECUTOR_OUTCOME_CANCELLED && end.result == NULL) {
         say(TONE_RED, "cancelled");
     }
 }

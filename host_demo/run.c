@@ -72,7 +72,7 @@ int run_command(const struct options *options)
         end.error.status = interrupted ? CODE_EXECUTOR_OK : status;
         end.misused = executors_are_misused(executors);
         end.exit_code = interrupted ? 130 : end.misused ? EXIT_USAGE : EXIT_HOST_FAILED;
-        end.outcome = interrupted ? CODE_EXECUTOR_INTERRUPTED : CODE_EXECUTOR_FAILED;
+        end.outcome = interrupted ? CODE_EXECUTOR_OUTCOME_CANCELLED : CODE_EXECUTOR_OUTCOME_FAILED;
         return finish(options, NULL, &end);
     }
     watch_run(executors, &plan, options->timeout, options->json ? WATCH_NOTHING : WATCH_OUTPUT,

@@ -55,7 +55,7 @@ static bool append_duration(struct bytes *text, double seconds)
 static bool append_end(struct bytes *text, const code_executor_block_result *block)
 {
     switch (block->outcome) {
-    case CODE_EXECUTOR_COMPLETED:
+    case CODE_EXECUTOR_OUTCOME_COMPLETED:
         if (block->signal != 0) {
             const char *name = sigabbrev_np(block->signal);
             return bytes_format(text, "killed by SIG%s, exit code %d", name == NULL ? "?" : name,
@@ -63,15 +63,15 @@ static bool append_end(struct bytes *text, const code_executor_block_result *blo
         }
         return block->exit_code == 0 ? bytes_append_text(text, "ok")
                                      : bytes_format(text, "exit code %d", (int)block->exit_code);
-    case CODE_EXECUTOR_SAVED:
+    case CODE_EXECUTOR_OUTCOME_SAVED:
         return bytes_append_text(text, "saved, not run");
-    case CODE_EXECUTOR_REFUSED:
+    case CODE_EXECUTOR_OUTCOME_REFUSED:
         return bytes_append_text(text, "refused");
-    case CODE_EXECUTOR_TIMEOUT:
+    case CODE_EXECUTOR_OUTCOME_TIMED_OUT:
         return bytes_append_text(text, "timed out");
-    case CODE_EXECUTOR_INTERRUPTED:
+    case CODE_EXECUTOR_OUTCOME_CANCELLED:
         return bytes_append_text(text, "cancelled");
-    case CODE_EXECUTOR_OUT_OF_MEMORY:
+    case CODE_EXECUTOR_OUTCOME_OUT_OF_MEMORY:
         return bytes_append_text(text, "killed: out of memory");
     default:
         return bytes_append_text(text, "failed");
@@ -101,7 +101,7 @@ static void say_foot(const struct watch *watch, const code_executor_block_result
     } else {
         whole = whole && append_end(&text, ended);
     }
-    if (ended == NULL || ended->outcome != CODE_EXECUTOR_REFUSED) {
+    if (ended == NULL || ended->outcome != CODE_EXECUTOR_OUTCOME_REFUSED) {
         double seconds = ended == NULL || ended->wall_ns == 0 ? now() - watch->begun_at
                                                               : (double)ended->wall_ns / 1e9;
         whole = whole && bytes_append_text(&text, ", ") && append_duration(&text, seconds);
@@ -218,7 +218,7 @@ static void refuse_cut(const struct executors *executors, const struct plan *pla
     end->came_to_cut = true;
     end->cut_label = executors_label(executors, plan->cut->block.language);
     end->exit_code = 1;
-    end->outcome = CODE_EXECUTOR_REFUSED;
+    end->outcome = CODE_EXECUTOR_OUTCOME_REFUSED;
     CLEANUP(bytes_free) struct bytes refusal = {0};
     if (manner != WATCH_NOTHING && plan_append_refusal(plan, &refusal))
         say_problem("%.*s", (int)refusal.length - 1, bytes_text(&refusal));
@@ -246,13 +246,13 @@ void watch_run(struct executors *executors, const struct plan *plan, double time
          * failed. */
         end->error = (code_executor_error)CODE_EXECUTOR_ERROR_INIT;
         end->exit_code = 130;
-        end->outcome = CODE_EXECUTOR_INTERRUPTED;
+        end->outcome = CODE_EXECUTOR_OUTCOME_CANCELLED;
         return;
     }
     if (status != CODE_EXECUTOR_OK) {
         end->error.status = status;
         end->exit_code = EXIT_HOST_FAILED;
-        end->outcome = CODE_EXECUTOR_FAILED;
+        end->outcome = CODE_EXECUTOR_OUTCOME_FAILED;
         return;
     }
     if (plan->cut != NULL && end->exit_code == 0 && end->write_errno == 0)

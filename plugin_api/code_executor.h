@@ -208,15 +208,19 @@ typedef struct code_executor_request {
 
 /* How a block, or a run of blocks, ended. The word in the comment is the one used in JSON. */
 enum code_executor_outcome {
-    CODE_EXECUTOR_COMPLETED = 0, /* "completed": it ran to its end, with whatever exit code */
-    CODE_EXECUTOR_SAVED = 1,   /* "saved": written to the workspace, not run, as the policy says */
-    CODE_EXECUTOR_REFUSED = 2, /* "refused": not run: language, file name or content; exit code 1 */
-    CODE_EXECUTOR_TIMEOUT = 3, /* "timed_out": killed when its time was up; exit code 124 */
-    CODE_EXECUTOR_INTERRUPTED =
+    CODE_EXECUTOR_OUTCOME_COMPLETED =
+        0, /* "completed": it ran to its end, with whatever exit code */
+    CODE_EXECUTOR_OUTCOME_SAVED =
+        1, /* "saved": written to the workspace, not run, as the policy says */
+    CODE_EXECUTOR_OUTCOME_REFUSED =
+        2, /* "refused": not run: language, file name or content; exit code 1 */
+    CODE_EXECUTOR_OUTCOME_TIMED_OUT =
+        3, /* "timed_out": killed when its time was up; exit code 124 */
+    CODE_EXECUTOR_OUTCOME_CANCELLED =
         4, /* "cancelled": killed by cancel, stop or restart; exit code 130 */
-    CODE_EXECUTOR_OUT_OF_MEMORY =
-        5,                   /* "out_of_memory": killed by the memory limit; exit code 137 */
-    CODE_EXECUTOR_FAILED = 6 /* "failed": the executor failed while it ran; see the error */
+    CODE_EXECUTOR_OUTCOME_OUT_OF_MEMORY =
+        5, /* "out_of_memory": killed by the memory limit; exit code 137 */
+    CODE_EXECUTOR_OUTCOME_FAILED = 6 /* "failed": the executor failed while it ran; see the error */
 };
 
 typedef struct code_executor_block_result {

@@ -77,7 +77,7 @@ typedef struct code_executor_run {
     /* ---- */
     int32_t exit_code; /* 0 before; not 0 ends the execution behind this block */
     int32_t
-        outcome; /* CODE_EXECUTOR_COMPLETED before; SAVED and REFUSED (exit code 1) are yours to set */
+        outcome; /* CODE_EXECUTOR_OUTCOME_COMPLETED before; SAVED and REFUSED (exit code 1) are yours to set */
     /* ---- of this header */
     code_executor_instance *instance;
     code_executor_flight *flight;

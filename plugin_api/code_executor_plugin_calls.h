@@ -229,16 +229,16 @@ static inline int32_t code_executor_run_block(code_executor_run *run, double tim
         if (error != NULL && error->status != status)
             code_executor_set_error(error, status, "%s failed and did not say why",
                                     instance->table->name);
-        run->outcome = CODE_EXECUTOR_FAILED;
+        run->outcome = CODE_EXECUTOR_OUTCOME_FAILED;
         run->exit_code = 1;
-    } else if (run->outcome == CODE_EXECUTOR_REFUSED && run->exit_code == 0) {
+    } else if (run->outcome == CODE_EXECUTOR_OUTCOME_REFUSED && run->exit_code == 0) {
         run->exit_code = 1;
     } else if (late) {
         code_executor_write(run, CODE_EXECUTOR_STREAM_EXECUTOR, "\nTimeout", 8);
-        run->outcome = CODE_EXECUTOR_TIMEOUT;
+        run->outcome = CODE_EXECUTOR_OUTCOME_TIMED_OUT;
         run->exit_code = 124;
     } else if (stopped && !run->late) {
-        run->outcome = CODE_EXECUTOR_INTERRUPTED;
+        run->outcome = CODE_EXECUTOR_OUTCOME_CANCELLED;
         run->exit_code = 130;
     }
     return status;

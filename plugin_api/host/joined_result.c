@@ -129,7 +129,7 @@ code_executor_result *refusal_make(const char *language)
     made->block = (code_executor_block_result){
         .struct_size = sizeof(made->block),
         .language = made->texts,
-        .outcome = CODE_EXECUTOR_REFUSED,
+        .outcome = CODE_EXECUTOR_OUTCOME_REFUSED,
         .exit_code = 1,
         .stdout_bytes = "",
         .stderr_bytes = "",
@@ -140,7 +140,7 @@ code_executor_result *refusal_make(const char *language)
     made->result = (code_executor_result){
         .struct_size = sizeof(made->result),
         .exit_code = 1,
-        .outcome = CODE_EXECUTOR_REFUSED,
+        .outcome = CODE_EXECUTOR_OUTCOME_REFUSED,
         .output = output,
         .output_length = output_length,
         .blocks = made->blocks,

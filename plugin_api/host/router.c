@@ -283,8 +283,8 @@ static size_t stretch_length(const run *now, size_t first, const route *executor
 
 static bool has_failed(const code_executor_result *result)
 {
-    bool went_well =
-        result->outcome == CODE_EXECUTOR_COMPLETED || result->outcome == CODE_EXECUTOR_SAVED;
+    bool went_well = result->outcome == CODE_EXECUTOR_OUTCOME_COMPLETED ||
+                     result->outcome == CODE_EXECUTOR_OUTCOME_SAVED;
     return result->exit_code != 0 || !went_well;
 }
 
@@ -337,12 +337,12 @@ static int32_t end_early(run *now, int32_t status, code_executor_error *error)
     code_executor_result *result = &now->whole->result;
     bool has_run = result->block_count > 0;
     if (status == CODE_EXECUTOR_CANCELLED && has_run) {
-        result->outcome = CODE_EXECUTOR_INTERRUPTED;
+        result->outcome = CODE_EXECUTOR_OUTCOME_CANCELLED;
         result->exit_code = EXIT_CODE_OF_CANCELLED;
         return succeed(error);
     }
     if (has_run && !has_failed(result)) {
-        result->outcome = CODE_EXECUTOR_FAILED;
+        result->outcome = CODE_EXECUTOR_OUTCOME_FAILED;
         result->exit_code = 1;
     }
     return status;

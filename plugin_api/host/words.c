@@ -28,10 +28,13 @@ static const char *const status_names[] = {
 };
 
 static const char *const outcome_names[] = {
-    [CODE_EXECUTOR_COMPLETED] = "completed",   [CODE_EXECUTOR_SAVED] = "saved",
-    [CODE_EXECUTOR_REFUSED] = "refused",       [CODE_EXECUTOR_TIMEOUT] = "timed_out",
-    [CODE_EXECUTOR_INTERRUPTED] = "cancelled", [CODE_EXECUTOR_OUT_OF_MEMORY] = "out_of_memory",
-    [CODE_EXECUTOR_FAILED] = "failed",
+    [CODE_EXECUTOR_OUTCOME_COMPLETED] = "completed",
+    [CODE_EXECUTOR_OUTCOME_SAVED] = "saved",
+    [CODE_EXECUTOR_OUTCOME_REFUSED] = "refused",
+    [CODE_EXECUTOR_OUTCOME_TIMED_OUT] = "timed_out",
+    [CODE_EXECUTOR_OUTCOME_CANCELLED] = "cancelled",
+    [CODE_EXECUTOR_OUTCOME_OUT_OF_MEMORY] = "out_of_memory",
+    [CODE_EXECUTOR_OUTCOME_FAILED] = "failed",
 };
 
 static const char *word_at(const char *const *words, size_t count, int32_t value)

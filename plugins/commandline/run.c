@@ -143,7 +143,7 @@ static int32_t end(struct block_run *self, int32_t outcome, int32_t exit_code)
 static int32_t refuse(struct block_run *self, const char *words)
 {
     say(self, words);
-    return end(self, CODE_EXECUTOR_REFUSED, CODE_REFUSED);
+    return end(self, CODE_EXECUTOR_OUTCOME_REFUSED, CODE_REFUSED);
 }
 
 static int32_t refuse_language(struct block_run *self, const char *word)
@@ -168,7 +168,7 @@ static int32_t end_not_started(struct block_run *self, const session_exit *exite
     char words[640];
     snprintf(words, sizeof words, "Cannot run %s: %s\n", self->language->name, exited->detail);
     say(self, words);
-    return end(self, CODE_EXECUTOR_COMPLETED, missing ? CODE_NOT_FOUND : CODE_CANNOT_RUN);
+    return end(self, CODE_EXECUTOR_OUTCOME_COMPLETED, missing ? CODE_NOT_FOUND : CODE_CANNOT_RUN);
 }
 
 static int32_t end_killed(struct block_run *self, int32_t outcome, const char *why)
@@ -184,22 +184,22 @@ static int32_t take_exit(struct block_run *self, const session_exit *exited)
 {
     switch (exited->how) {
     case EXIT_EXITED:
-        return end(self, CODE_EXECUTOR_COMPLETED, (int32_t)exited->exit_code);
+        return end(self, CODE_EXECUTOR_OUTCOME_COMPLETED, (int32_t)exited->exit_code);
     case EXIT_SIGNALLED:
         self->record->signal = (int32_t)exited->signal;
-        return end(self, CODE_EXECUTOR_COMPLETED, CODE_SIGNALLED + (int32_t)exited->signal);
+        return end(self, CODE_EXECUTOR_OUTCOME_COMPLETED, CODE_SIGNALLED + (int32_t)exited->signal);
     case EXIT_TIMED_OUT:
         say(self, "\nTimeout");
-        return end(self, CODE_EXECUTOR_TIMEOUT, CODE_TIMED_OUT);
+        return end(self, CODE_EXECUTOR_OUTCOME_TIMED_OUT, CODE_TIMED_OUT);
     case EXIT_CANCELLED:
-        return end(self, CODE_EXECUTOR_INTERRUPTED, CODE_SIGNALLED + SIGINT);
+        return end(self, CODE_EXECUTOR_OUTCOME_CANCELLED, CODE_SIGNALLED + SIGINT);
     case EXIT_OUT_OF_MEMORY:
-        return end_killed(self, CODE_EXECUTOR_OUT_OF_MEMORY,
+        return end_killed(self, CODE_EXECUTOR_OUTCOME_OUT_OF_MEMORY,
                           exited->detail[0] ? exited->detail : "the memory limit was reached");
     case EXIT_NOT_STARTED:
         return end_not_started(self, exited);
     case EXIT_LOST:
-        return end_killed(self, CODE_EXECUTOR_COMPLETED, exited->detail);
+        return end_killed(self, CODE_EXECUTOR_OUTCOME_COMPLETED, exited->detail);
     default:
         return error_set(self->run->error, CODE_EXECUTOR_PROTOCOL,
                          "the runner told of an end of kind %u, which is none",
@@ -302,7 +302,7 @@ static int32_t only_save(struct block_run *self)
                  : "%s is saved and not run: there is no command for it; {\"languages\": "
                    "{\"%s\": {\"commands\": …}}} can give it one",
              self->language->name);
-    return end(self, CODE_EXECUTOR_SAVED, 0);
+    return end(self, CODE_EXECUTOR_OUTCOME_SAVED, 0);
 }
 
 static void log_copying(void *user_data, int32_t level, const char *message)
@@ -342,7 +342,7 @@ static int32_t save_and_run(struct block_run *self, const block_file *file)
     const char *work_dir = run->place->work_dir;
     char objection[WORKSPACE_OBJECTION_SIZE];
     if (!announce(self))
-        return end(self, CODE_EXECUTOR_INTERRUPTED, CODE_SIGNALLED + SIGINT);
+        return end(self, CODE_EXECUTOR_OUTCOME_CANCELLED, CODE_SIGNALLED + SIGINT);
     self->record->code_file = result_path(run->builder, work_dir, file->name);
     if (!self->record->code_file)
         return no_memory(run);
@@ -415,16 +415,16 @@ static int32_t run_block(struct run *run, size_t index, bool *go_on)
     if (!self.record)
         return no_memory(run);
     if (session_cancelled(run->canceller))
-        return end(&self, CODE_EXECUTOR_INTERRUPTED, CODE_SIGNALLED + SIGINT);
+        return end(&self, CODE_EXECUTOR_OUTCOME_CANCELLED, CODE_SIGNALLED + SIGINT);
     output_begin(&self.out, run->settings->max_output_bytes);
     output_begin(&self.err, run->settings->max_output_bytes);
     int32_t status = attend(&self);
     if (status != CODE_EXECUTOR_OK)
-        end(&self, CODE_EXECUTOR_FAILED, CODE_FAILED);
+        end(&self, CODE_EXECUTOR_OUTCOME_FAILED, CODE_FAILED);
     const output *combined = self.is_mixed ? &self.combined : NULL;
     if (!result_set_outputs(run->builder, self.record, &self.out, &self.err, combined) &&
         status == CODE_EXECUTOR_OK) {
-        end(&self, CODE_EXECUTOR_FAILED, CODE_FAILED);
+        end(&self, CODE_EXECUTOR_OUTCOME_FAILED, CODE_FAILED);
         status = no_memory(run);
     }
     output_end(&self.out);

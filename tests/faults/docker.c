@@ -209,7 +209,7 @@ static void block_that_is_killed_for_memory_does_not_take_the_container_along(vo
     code_executor_instance *instance = make_instance("'memory': '64m'");
     code_executor_result *result =
         run(instance, "python", "print('begun', flush=True)\nx = bytearray(400 * 1024 * 1024)\n");
-    assert_int_equal(result->outcome, CODE_EXECUTOR_OUT_OF_MEMORY);
+    assert_int_equal(result->outcome, CODE_EXECUTOR_OUTCOME_OUT_OF_MEMORY);
     assert_int_equal(result->exit_code, 137);
     docker->result_free(result);
     expect_output(instance, "echo again", "again\n");

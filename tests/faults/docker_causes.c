@@ -84,7 +84,7 @@ static void expect_lost(code_executor_instance *instance, struct blow *blow, con
     pthread_join(thread, NULL);
     assert_int_equal(status, CODE_EXECUTOR_LOST);
     assert_non_null(result);
-    assert_int_equal(result->outcome, CODE_EXECUTOR_FAILED);
+    assert_int_equal(result->outcome, CODE_EXECUTOR_OUTCOME_FAILED);
     assert_string_equal(result->output, "begun\n");
     docker->result_free(result);
     if (!strstr(error.message, words) || !strstr(error.message, blow->name))
@@ -253,7 +253,7 @@ static void out_of_memory_as_a_whole(void **state)
     code_executor_result *result = NULL;
     code_executor_instance *instance = make_instance("'memory': '48m'");
     assert_int_equal(execute(instance, all_memory, NULL, 0, &result, &error), CODE_EXECUTOR_OK);
-    assert_int_equal(result->outcome, CODE_EXECUTOR_OUT_OF_MEMORY);
+    assert_int_equal(result->outcome, CODE_EXECUTOR_OUTCOME_OUT_OF_MEMORY);
     assert_int_equal(result->exit_code, 137);
     assert_non_null(strstr(result->output, "ran out of memory"));
     docker->result_free(result);
@@ -267,7 +267,7 @@ static void kill_after_a_process_ran_out_of_memory_is_a_kill(void **state)
     struct blow blow = KILL;
     code_executor_instance *instance = make_instance("'memory': '64m'");
     code_executor_result *result = run(instance, "python", "bytearray(400 * 1024 * 1024)\n");
-    assert_int_equal(result->outcome, CODE_EXECUTOR_OUT_OF_MEMORY);
+    assert_int_equal(result->outcome, CODE_EXECUTOR_OUTCOME_OUT_OF_MEMORY);
     docker->result_free(result);
     expect_lost(instance, &blow, "was killed from outside");
     docker->destroy(instance);

@@ -317,7 +317,7 @@ static void a_killed_sandbox_is_reported_and_replaced(void **state)
         box *self = box_new("");
         outcome ended = run_and_act(self, deaths[i]);
         assert_int_equal(ended.status, CODE_EXECUTOR_LOST);
-        assert_int_equal(ended.outcome, CODE_EXECUTOR_FAILED);
+        assert_int_equal(ended.outcome, CODE_EXECUTOR_OUTCOME_FAILED);
         assert_non_null(strstr(ended.message, "sandbox"));
         assert_string_equal(box_shell(self, "echo again"), "again");
         box_free(self);
@@ -331,7 +331,7 @@ static void it_ends_whatever_happened_to_its_parts(void **state)
     for (size_t i = 0; i < 3; i++) {
         box *self = box_new("");
         outcome ended = run_and_act(self, deaths[i]);
-        assert_int_equal(ended.outcome, CODE_EXECUTOR_INTERRUPTED);
+        assert_int_equal(ended.outcome, CODE_EXECUTOR_OUTCOME_CANCELLED);
         assert_string_equal(box_shell(self, "echo again"), "again");
         box_free(self);
     }

@@ -116,7 +116,7 @@ static void memory_limit_kills_and_is_named(void **state)
     code_executor_instance *instance = make_instance("'memory': '64m'");
     code_executor_result *result =
         run(instance, "python", "held = []\nwhile True:\n    held.append(bytearray(1 << 22))\n");
-    assert_int_equal(result->outcome, CODE_EXECUTOR_OUT_OF_MEMORY);
+    assert_int_equal(result->outcome, CODE_EXECUTOR_OUTCOME_OUT_OF_MEMORY);
     assert_int_equal(result->exit_code, 137);
     docker->result_free(result);
     expect_output(instance, "echo still there", "still there\n");

@@ -243,7 +243,7 @@ static void memory_is_bounded(void **state)
     code_executor_instance *instance = make_instance(STRICT);
     code_executor_result *result =
         run(instance, "python", "held = []\nwhile True:\n    held.append(bytearray(1 << 24))\n");
-    assert_int_equal(result->outcome, CODE_EXECUTOR_OUT_OF_MEMORY);
+    assert_int_equal(result->outcome, CODE_EXECUTOR_OUTCOME_OUT_OF_MEMORY);
     docker->result_free(result);
     expect_output(instance, "echo still there", "still there\n");
     docker->destroy(instance);

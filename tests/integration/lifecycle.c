@@ -69,7 +69,7 @@ static void expect_cancelled(const background *run)
 {
     client_expect_ok(run->answer.status, &run->answer.error);
     assert_non_null(run->answer.result);
-    assert_int_equal(run->answer.result->outcome, CODE_EXECUTOR_INTERRUPTED);
+    assert_int_equal(run->answer.result->outcome, CODE_EXECUTOR_OUTCOME_CANCELLED);
     assert_int_equal(run->answer.result->exit_code, 130);
 }
 
@@ -407,7 +407,7 @@ static void cancel_has_effect_within_on_begin(void **state)
     asked.request.user_data = &asked;
     reply answer = client_execute(instance, &asked.request);
     client_expect_ok(answer.status, &answer.error);
-    assert_int_equal(answer.result->outcome, CODE_EXECUTOR_INTERRUPTED);
+    assert_int_equal(answer.result->outcome, CODE_EXECUTOR_OUTCOME_CANCELLED);
     reply_release(&answer);
 }
 
@@ -430,7 +430,7 @@ static void a_callback_cancels_by_what_it_returns(void **state)
     asked.request.on_output = refuse_output;
     reply answer = client_execute(instance, &asked.request);
     client_expect_ok(answer.status, &answer.error);
-    assert_int_equal(answer.result->outcome, CODE_EXECUTOR_INTERRUPTED);
+    assert_int_equal(answer.result->outcome, CODE_EXECUTOR_OUTCOME_CANCELLED);
     assert_string_equal(answer.result->output, "one\n");
     reply_release(&answer);
 }
@@ -461,7 +461,7 @@ static void start_can_be_cancelled(void **state)
             assert_int_equal(answer.status, CODE_EXECUTOR_CANCELLED);
             assert_null(answer.result);
         } else {
-            assert_int_equal(answer.result->outcome, CODE_EXECUTOR_INTERRUPTED);
+            assert_int_equal(answer.result->outcome, CODE_EXECUTOR_OUTCOME_CANCELLED);
         }
         reply_release(&answer);
         stop();
@@ -490,7 +490,7 @@ static void *execute_for_a_while(void *argument)
         reply answer = client_run(instance, "echo x; sleep 0.01");
         bool cancelled = answer.status == CODE_EXECUTOR_CANCELLED ||
                          (answer.status == CODE_EXECUTOR_OK &&
-                          answer.result->outcome == CODE_EXECUTOR_INTERRUPTED);
+                          answer.result->outcome == CODE_EXECUTOR_OUTCOME_CANCELLED);
         bool completed = answer.status == CODE_EXECUTOR_OK && answer.result->exit_code == 0 &&
                          strcmp(answer.result->output, "x\n") == 0;
         worker->completed += completed;

@@ -173,7 +173,7 @@ static void dangerous_commands_are_not_run(void **state)
     client_expect_output(instance, "mkdir kept", "");
     reply answer = client_run(instance, "rm -rf kept");
     client_expect_ok(answer.status, &answer.error);
-    assert_int_equal(answer.result->outcome, CODE_EXECUTOR_REFUSED);
+    assert_int_equal(answer.result->outcome, CODE_EXECUTOR_OUTCOME_REFUSED);
     assert_int_equal(answer.result->exit_code, 1);
     assert_non_null(strstr(answer.result->output, "rm -rf"));
     assert_non_null(strstr(answer.result->output, "sanitize"));
@@ -239,7 +239,7 @@ static void code_that_kills_the_runner_is_told_as_a_loss(void **state)
         "kill -9 $runner; sleep 60");
     assert_int_equal(answer.status, CODE_EXECUTOR_LOST);
     assert_non_null(answer.result);
-    assert_int_equal(answer.result->outcome, CODE_EXECUTOR_FAILED);
+    assert_int_equal(answer.result->outcome, CODE_EXECUTOR_OUTCOME_FAILED);
     assert_string_equal(answer.result->blocks[0]->stdout_bytes, "begun\n");
     assert_non_null(strstr(answer.error.message, "runner"));
     reply_release(&answer);

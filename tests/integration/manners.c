@@ -230,7 +230,7 @@ static void the_log_is_called_on_the_calling_thread(void **state)
     question_set(&asked, "js", "console.log(1)"); /* saved: how to run it goes to the log */
     reply answer = client_execute(instance, &asked.request);
     client_expect_ok(answer.status, &answer.error);
-    assert_int_equal(answer.result->outcome, CODE_EXECUTOR_SAVED);
+    assert_int_equal(answer.result->outcome, CODE_EXECUTOR_OUTCOME_SAVED);
     reply_release(&answer);
     host.table->destroy(instance);
 }

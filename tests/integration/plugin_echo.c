@@ -322,7 +322,7 @@ static void order_exit(struct run *run, const char *text)
 static void order_fail(struct run *run, const char *text)
 {
     snprintf(run->failure, sizeof run->failure, "%s", text);
-    run->outcome = CODE_EXECUTOR_FAILED;
+    run->outcome = CODE_EXECUTOR_OUTCOME_FAILED;
     run->exit_code = 1;
     run->ended = true;
 }
@@ -363,7 +363,7 @@ static void obey_all(struct run *run, const code_executor_block *block)
         left -= length;
     }
     if (is_cancelled(run)) {
-        run->outcome = CODE_EXECUTOR_INTERRUPTED;
+        run->outcome = CODE_EXECUTOR_OUTCOME_CANCELLED;
         run->exit_code = 130;
     }
 }
@@ -379,10 +379,10 @@ static void run_block(struct run *run, const code_executor_block *block)
     if (runs) {
         obey_all(run, block);
     } else if (strcasecmp(block->language, "note") == 0) {
-        run->outcome = CODE_EXECUTOR_SAVED;
+        run->outcome = CODE_EXECUTOR_OUTCOME_SAVED;
         put_line(run, CODE_EXECUTOR_STREAM_EXECUTOR, "Code saved to /dev/null");
     } else {
-        run->outcome = CODE_EXECUTOR_REFUSED;
+        run->outcome = CODE_EXECUTOR_OUTCOME_REFUSED;
         run->exit_code = 1;
         put(run, CODE_EXECUTOR_STREAM_EXECUTOR, "Unsupported language ", 21);
         put_line(run, CODE_EXECUTOR_STREAM_EXECUTOR, block->language);
@@ -448,7 +448,7 @@ static void run_blocks(struct run *run, code_executor_block_result **blocks,
     for (size_t i = 0; i < request->block_count && result->exit_code == 0; i++) {
         run->block = i;
         run->exit_code = 0;
-        run->outcome = CODE_EXECUTOR_COMPLETED;
+        run->outcome = CODE_EXECUTOR_OUTCOME_COMPLETED;
         run->ended = false;
         memset(run->streams, 0, sizeof run->streams);
         if (request->on_begin != NULL && request->on_begin(request->user_data, i) != 0)

@@ -310,7 +310,7 @@ static void a_flood_under_a_time_out_is_bounded(void **state)
     size_t before = memory_kb("VmHWM");
     reply answer = client_execute(instance, &asked.request);
     client_expect_ok(answer.status, &answer.error);
-    assert_int_equal(answer.result->outcome, CODE_EXECUTOR_TIMEOUT);
+    assert_int_equal(answer.result->outcome, CODE_EXECUTOR_OUTCOME_TIMED_OUT);
     assert_int_equal(answer.result->exit_code, 124);
     assert_true(answer.result->output_length < 11000000);
     assert_true(seen.bytes > answer.result->output_length);

@@ -433,7 +433,7 @@ static void memory_full_of_files_ends_at_most_the_sandbox(void **state)
     if (strncmp(means, "cgroup", 6) == 0) {
         box_attack(self, "eat-memory 1");
         const outcome *ran = box_run(self, "sh", "./attack fill /tmp/file 200");
-        assert_int_equal(ran->outcome, CODE_EXECUTOR_OUT_OF_MEMORY);
+        assert_int_equal(ran->outcome, CODE_EXECUTOR_OUTCOME_OUT_OF_MEMORY);
         bool alive = false;
         for (int i = 0; i < 5 && !alive; i++) {
             ran = box_run(self, "sh", "echo alive");

@@ -236,7 +236,7 @@ const outcome *box_run(box *self, const char *language, const char *code)
     latest.status = table->execute(self->instance, &request, &result, &error);
     memcpy(latest.message, error.message, sizeof latest.message);
     latest.output = strdup(result && result->output ? result->output : "");
-    latest.outcome = result ? result->outcome : CODE_EXECUTOR_FAILED;
+    latest.outcome = result ? result->outcome : CODE_EXECUTOR_OUTCOME_FAILED;
     latest.exit_code = result ? result->exit_code : -1;
     table->result_free(result);
     assert_non_null(latest.output);

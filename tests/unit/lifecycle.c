@@ -506,7 +506,7 @@ static void another_goes_on_where_the_one_that_launches_is_cancelled(void **stat
     atomic_store(&fake.behaviour, SUCCEEDS);
     call_join(&second);
     assert_int_equal(second.status, CODE_EXECUTOR_OK);
-    assert_int_equal(second.outcome, CODE_EXECUTOR_COMPLETED);
+    assert_int_equal(second.outcome, CODE_EXECUTOR_OUTCOME_COMPLETED);
 }
 
 static void one_that_waits_is_cancelled_alone(void **state)
@@ -524,7 +524,7 @@ static void one_that_waits_is_cancelled_alone(void **state)
     assert_int_equal(second.status, CODE_EXECUTOR_CANCELLED);
     atomic_store(&fake.behaviour, SUCCEEDS);
     call_join(&first);
-    assert_int_equal(first.outcome, CODE_EXECUTOR_COMPLETED);
+    assert_int_equal(first.outcome, CODE_EXECUTOR_OUTCOME_COMPLETED);
     assert_int_equal(atomic_load(&fake.launches), 1);
 }
 
@@ -633,14 +633,14 @@ static void a_lost_environment_is_launched_anew(void **state)
     (void)state;
     struct call call = {.id = 5};
     call_now(&call);
-    assert_int_equal(call.outcome, CODE_EXECUTOR_COMPLETED);
+    assert_int_equal(call.outcome, CODE_EXECUTOR_OUTCOME_COMPLETED);
     shutdown(fake.runner->fd, SHUT_RDWR);
     char *json;
     assert_int_equal(table->describe(instance, &json, NULL), CODE_EXECUTOR_OK);
     assert_non_null(strstr(json, "\"state\":\"lost\""));
     table->string_free(json);
     call_now(&call);
-    assert_int_equal(call.outcome, CODE_EXECUTOR_COMPLETED);
+    assert_int_equal(call.outcome, CODE_EXECUTOR_OUTCOME_COMPLETED);
     assert_int_equal(atomic_load(&fake.launches), 2);
     assert_int_equal(atomic_load(&fake.shut_downs), 1);
     assert_int_equal(atomic_load(&fake.lost), 1);
@@ -659,7 +659,7 @@ static void a_bound_work_dir_that_was_replaced_is_bound_anew(void **state)
     assert_int_equal(atomic_load(&fake.launches), 1);
     assert_int_equal(rename("bound", "moved"), 0);
     call_now(&call);
-    assert_int_equal(call.outcome, CODE_EXECUTOR_COMPLETED);
+    assert_int_equal(call.outcome, CODE_EXECUTOR_OUTCOME_COMPLETED);
     assert_int_equal(atomic_load(&fake.launches), 2);
     assert_int_equal(atomic_load(&fake.lost), 0);
     assert_non_null(strstr(logged, "replaced"));
@@ -679,7 +679,7 @@ static void stop_and_restart_end_what_runs(void **state)
         assert_int_equal(round == 0 ? table->restart(instance, NULL) : table->stop(instance, NULL),
                          CODE_EXECUTOR_OK);
         call_join(&call);
-        assert_true(call.outcome == CODE_EXECUTOR_INTERRUPTED ||
+        assert_true(call.outcome == CODE_EXECUTOR_OUTCOME_CANCELLED ||
                     call.status == CODE_EXECUTOR_CANCELLED);
     }
 }

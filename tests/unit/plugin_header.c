@@ -64,10 +64,10 @@ static int32_t run_letter(void *state, code_executor_run *run, code_executor_err
         run->exit_code = 3;
         break;
     case 's':
-        run->outcome = CODE_EXECUTOR_SAVED;
+        run->outcome = CODE_EXECUTOR_OUTCOME_SAVED;
         break;
     case 'r':
-        run->outcome = CODE_EXECUTOR_REFUSED;
+        run->outcome = CODE_EXECUTOR_OUTCOME_REFUSED;
         break;
     case 'o':
         code_executor_write(run, 7, "x", 1);
@@ -161,7 +161,7 @@ static void blocks_run_in_order_and_their_outputs_are_joined(void **state)
     assert_string_equal(fixture->result->blocks[0]->stderr_bytes, "");
     assert_string_equal(fixture->result->blocks[1]->stderr_bytes, "two\n");
     assert_string_equal(fixture->result->blocks[1]->language, "letters");
-    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_COMPLETED);
+    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_OUTCOME_COMPLETED);
 }
 
 static void a_failing_block_is_the_last(void **state)
@@ -182,7 +182,7 @@ static void a_failure_of_the_executor_keeps_what_ran(void **state)
     assert_int_equal(execute(fixture), CODE_EXECUTOR_UNAVAILABLE);
     assert_string_equal(fixture->error.message, "no such letter");
     assert_int_equal(fixture->result->block_count, 2);
-    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_FAILED);
+    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_OUTCOME_FAILED);
     assert_string_equal(fixture->result->output, "one\n");
 }
 
@@ -191,7 +191,7 @@ static void a_block_may_be_saved_only(void **state)
     struct fixture *fixture = *state;
     add_block(fixture, "s");
     assert_int_equal(execute(fixture), CODE_EXECUTOR_OK);
-    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_SAVED);
+    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_OUTCOME_SAVED);
 }
 
 static void output_is_bounded_to_its_first_and_last_half(void **state)
@@ -214,7 +214,7 @@ static void time_that_is_up_ends_a_block(void **state)
     add_block(fixture, "w");
     fixture->request.timeout = 1;
     assert_int_equal(execute(fixture), CODE_EXECUTOR_OK);
-    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_TIMEOUT);
+    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_OUTCOME_TIMED_OUT);
     assert_int_equal(fixture->result->exit_code, 124);
     assert_string_equal(fixture->result->output, "\nTimeout");
 }
@@ -240,7 +240,7 @@ static void end_a_waiting_block(struct fixture *fixture, void (*end)(struct fixt
     }
     pthread_join(thread, &returned);
     assert_ptr_equal(returned, fixture);
-    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_INTERRUPTED);
+    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_OUTCOME_CANCELLED);
     assert_int_equal(fixture->result->exit_code, 130);
 }
 
@@ -291,7 +291,7 @@ static void on_begin_may_cancel(void **state)
     fixture->request.user_data = &called;
     assert_int_equal(execute(fixture), CODE_EXECUTOR_OK);
     assert_int_equal(called, 1);
-    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_INTERRUPTED);
+    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_OUTCOME_CANCELLED);
     assert_string_equal(fixture->result->output, "");
 }
 
@@ -315,7 +315,7 @@ static void on_output_may_cancel(void **state)
     fixture->request.user_data = &seen;
     assert_int_equal(execute(fixture), CODE_EXECUTOR_OK);
     assert_int_equal(seen, 3);
-    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_INTERRUPTED);
+    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_OUTCOME_CANCELLED);
 }
 
 static void a_run_is_told_how_much_time_there_is(void **state)

@@ -71,11 +71,11 @@ static void the_last_block_decides(void **state)
     add(builder, "", "", NULL)->code_file = result_path(builder, "/w", "a.py");
     code_executor_block_result *last = add(builder, "", "", NULL);
     last->exit_code = 124;
-    last->outcome = CODE_EXECUTOR_TIMEOUT;
+    last->outcome = CODE_EXECUTOR_OUTCOME_TIMED_OUT;
     last->code_file = result_path(builder, "/", "b.py");
     code_executor_result *result = result_end(builder);
     assert_int_equal(result->exit_code, 124);
-    assert_int_equal(result->outcome, CODE_EXECUTOR_TIMEOUT);
+    assert_int_equal(result->outcome, CODE_EXECUTOR_OUTCOME_TIMED_OUT);
     assert_string_equal(result->code_file, "/w/a.py");
     assert_string_equal(result->blocks[1]->code_file, "/b.py");
     commandline_result_free(result);

@@ -112,7 +112,7 @@ static void test_one_executor_gets_all_its_blocks_at_once(void **state)
     fixture *with = *state;
     code_executor_routed_result *result =
         run(with, BLOCKS("python", "1", "py", "2", "Python3", "3"), CODE_EXECUTOR_OK);
-    check_end(result, CODE_EXECUTOR_COMPLETED, 0, "a:python:1\na:py:2\na:Python3:3\n", 3);
+    check_end(result, CODE_EXECUTOR_OUTCOME_COMPLETED, 0, "a:python:1\na:py:2\na:Python3:3\n", 3);
     assert_int_equal(with->a.calls, 1);
     assert_int_equal(with->a.block_count, 3);
     code_executor_routed_result_free(result);
@@ -123,7 +123,8 @@ static void test_blocks_go_to_the_executors_of_their_languages(void **state)
     fixture *with = *state;
     code_executor_routed_result *result =
         run(with, BLOCKS("python", "1", "sh", "2", "bash", "3", "python", "4"), CODE_EXECUTOR_OK);
-    check_end(result, CODE_EXECUTOR_COMPLETED, 0, "a:python:1\nb:sh:2\nb:bash:3\na:python:4\n", 4);
+    check_end(result, CODE_EXECUTOR_OUTCOME_COMPLETED, 0,
+              "a:python:1\nb:sh:2\nb:bash:3\na:python:4\n", 4);
     assert_int_equal(with->a.calls, 2);
     assert_int_equal(with->b.calls, 1); /* two routes, one executor */
     static const char *const labels[] = {"A", "B", "B2", "A"};
@@ -154,7 +155,7 @@ static void test_the_first_failure_ends_the_run(void **state)
     fixture *with = *state;
     code_executor_routed_result *result =
         run(with, BLOCKS("python", "1", "sh", "exit 3", "python", "4"), CODE_EXECUTOR_OK);
-    check_end(result, CODE_EXECUTOR_COMPLETED, 3, "a:python:1\n", 2);
+    check_end(result, CODE_EXECUTOR_OUTCOME_COMPLETED, 3, "a:python:1\n", 2);
     assert_int_equal(with->a.calls, 1);
     code_executor_routed_result_free(result);
 }
@@ -164,9 +165,9 @@ static void test_saved_blocks_do_not_end_the_run(void **state)
     fixture *with = *state;
     code_executor_routed_result *result = run(
         with, BLOCKS("python", "1", "sh", "save", "python", "save", "sh", "2"), CODE_EXECUTOR_OK);
-    check_end(result, CODE_EXECUTOR_COMPLETED, 0, "a:python:1\nb:sh:2\n", 4);
+    check_end(result, CODE_EXECUTOR_OUTCOME_COMPLETED, 0, "a:python:1\nb:sh:2\n", 4);
     assert_string_equal(result->result->code_file, "/b/0"); /* the first that was saved */
-    assert_int_equal(result->result->blocks[2]->outcome, CODE_EXECUTOR_SAVED);
+    assert_int_equal(result->result->blocks[2]->outcome, CODE_EXECUTOR_OUTCOME_SAVED);
     code_executor_routed_result_free(result);
 }
 
@@ -175,9 +176,10 @@ static void test_a_language_without_a_route_is_refused(void **state)
     fixture *with = *state;
     code_executor_routed_result *result =
         run(with, BLOCKS("python", "1", "cobol", "2", "python", "3"), CODE_EXECUTOR_OK);
-    check_end(result, CODE_EXECUTOR_REFUSED, 1, "a:python:1\nUnsupported language cobol\n", 2);
+    check_end(result, CODE_EXECUTOR_OUTCOME_REFUSED, 1, "a:python:1\nUnsupported language cobol\n",
+              2);
     const code_executor_block_result *block = result->result->blocks[1];
-    assert_int_equal(block->outcome, CODE_EXECUTOR_REFUSED);
+    assert_int_equal(block->outcome, CODE_EXECUTOR_OUTCOME_REFUSED);
     assert_int_equal(block->exit_code, 1);
     assert_string_equal(block->language, "cobol");
     assert_string_equal(block->output, "Unsupported language cobol\n");
@@ -193,7 +195,7 @@ static void test_a_route_without_a_language_takes_the_rest(void **state)
     code_executor_router_add(with->router, NULL, "rest", &router_executor, &with->c, NULL);
     code_executor_routed_result *result =
         run(with, BLOCKS("cobol", "1", "", "2", "python", "3"), CODE_EXECUTOR_OK);
-    check_end(result, CODE_EXECUTOR_COMPLETED, 0, "c:cobol:1\nc::2\na:python:3\n", 3);
+    check_end(result, CODE_EXECUTOR_OUTCOME_COMPLETED, 0, "c:cobol:1\nc::2\na:python:3\n", 3);
     assert_string_equal(result->labels[0], "rest");
     code_executor_routed_result_free(result);
 }
@@ -204,7 +206,7 @@ static void test_a_later_route_replaces_an_earlier_one(void **state)
     code_executor_router_add(with->router, "PY", "new", &router_executor, &with->c, NULL);
     assert_string_equal(code_executor_router_find(with->router, "python3"), "new");
     code_executor_routed_result *result = run(with, BLOCKS("python", "1"), CODE_EXECUTOR_OK);
-    check_end(result, CODE_EXECUTOR_COMPLETED, 0, "c:python:1\n", 1);
+    check_end(result, CODE_EXECUTOR_OUTCOME_COMPLETED, 0, "c:python:1\n", 1);
     code_executor_routed_result_free(result);
 }
 
@@ -227,7 +229,8 @@ static void test_a_result_outlives_its_router(void **state)
     code_executor_router_free(with->router);
     with->router = NULL;
     assert_string_equal(result->labels[0], "A");
-    check_end(result, CODE_EXECUTOR_REFUSED, 1, "a:python:1\nUnsupported language cobol\n", 2);
+    check_end(result, CODE_EXECUTOR_OUTCOME_REFUSED, 1, "a:python:1\nUnsupported language cobol\n",
+              2);
     code_executor_routed_result_free(result);
 }
 
@@ -240,8 +243,8 @@ static void test_what_ran_before_a_failure_is_there(void **state)
     fixture *with = *state;
     code_executor_routed_result *result =
         run(with, BLOCKS("python", "1", "sh", "2", "sh", "die", "sh", "3"), CODE_EXECUTOR_LOST);
-    check_end(result, CODE_EXECUTOR_FAILED, 1, "a:python:1\nb:sh:2\n", 3);
-    assert_int_equal(result->result->blocks[2]->outcome, CODE_EXECUTOR_FAILED);
+    check_end(result, CODE_EXECUTOR_OUTCOME_FAILED, 1, "a:python:1\nb:sh:2\n", 3);
+    assert_int_equal(result->result->blocks[2]->outcome, CODE_EXECUTOR_OUTCOME_FAILED);
     code_executor_routed_result_free(result);
 }
 
@@ -250,7 +253,7 @@ static void test_a_failure_before_the_second_executor_begins_counts(void **state
     fixture *with = *state;
     code_executor_routed_result *result =
         run(with, BLOCKS("python", "1", "sh", "unavailable"), CODE_EXECUTOR_UNAVAILABLE);
-    check_end(result, CODE_EXECUTOR_FAILED, 1, "a:python:1\n", 1);
+    check_end(result, CODE_EXECUTOR_OUTCOME_FAILED, 1, "a:python:1\n", 1);
     code_executor_routed_result_free(result);
 }
 
@@ -317,7 +320,7 @@ static void test_a_callback_cancels_what_follows(void **state)
     made.request.on_output = hear_output;
     code_executor_routed_result *result = NULL;
     assert_int_equal(code_executor_router_execute(with->router, &made.request, &result, NULL), 0);
-    check_end(result, CODE_EXECUTOR_INTERRUPTED, 130, "a:python:x\n", 1);
+    check_end(result, CODE_EXECUTOR_OUTCOME_CANCELLED, 130, "a:python:x\n", 1);
     assert_int_equal(with->b.calls, 0);
     code_executor_routed_result_free(result);
 }

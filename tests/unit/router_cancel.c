@@ -91,7 +91,7 @@ static void check_cancelled(flight *now, size_t block_count)
 {
     assert_int_equal(pthread_join(now->thread, NULL), 0);
     assert_int_equal(now->status, CODE_EXECUTOR_OK);
-    assert_int_equal(now->result->result->outcome, CODE_EXECUTOR_INTERRUPTED);
+    assert_int_equal(now->result->result->outcome, CODE_EXECUTOR_OUTCOME_CANCELLED);
     assert_int_equal(now->result->result->exit_code, 130);
     assert_int_equal(now->result->result->block_count, block_count);
     code_executor_routed_result_free(now->result);
@@ -245,7 +245,7 @@ static void test_a_cancel_at_any_moment_ends_the_execution(void **state)
         assert_int_equal(pthread_join(now.thread, NULL), 0);
         assert_true(now.status == CODE_EXECUTOR_OK || now.status == CODE_EXECUTOR_CANCELLED);
         if (now.result != NULL)
-            assert_int_equal(now.result->result->outcome, CODE_EXECUTOR_INTERRUPTED);
+            assert_int_equal(now.result->result->outcome, CODE_EXECUTOR_OUTCOME_CANCELLED);
         code_executor_routed_result_free(now.result);
     }
 }

@@ -111,15 +111,15 @@ static int32_t run_block(call *now, size_t index, code_executor_error *error)
     while (!is_cancelled(now) && strcmp(given->code, "wait") == 0)
         sleep_ms(1);
     if (is_cancelled(now)) {
-        end_block(now, block, CODE_EXECUTOR_INTERRUPTED, 130);
+        end_block(now, block, CODE_EXECUTOR_OUTCOME_CANCELLED, 130);
     } else if (strncmp(given->code, "exit ", 5) == 0) {
-        end_block(now, block, CODE_EXECUTOR_COMPLETED, atoi(given->code + 5));
+        end_block(now, block, CODE_EXECUTOR_OUTCOME_COMPLETED, atoi(given->code + 5));
     } else if (strcmp(given->code, "save") == 0) {
         snprintf(block->code_file, sizeof(block->code_file), "/%s/%zu", now->instance->name, index);
         block->result.code_file = block->code_file;
-        end_block(now, block, CODE_EXECUTOR_SAVED, 0);
+        end_block(now, block, CODE_EXECUTOR_OUTCOME_SAVED, 0);
     } else if (strcmp(given->code, "die") == 0) {
-        end_block(now, block, CODE_EXECUTOR_FAILED, 1);
+        end_block(now, block, CODE_EXECUTOR_OUTCOME_FAILED, 1);
         set_error(error, CODE_EXECUTOR_LOST, "died");
         return CODE_EXECUTOR_LOST;
     } else {
@@ -128,9 +128,9 @@ static int32_t run_block(call *now, size_t index, code_executor_error *error)
         if (request->on_output != NULL &&
             request->on_output(request->user_data, index, CODE_EXECUTOR_STREAM_STDOUT,
                                block->output, strlen(block->output)) != 0)
-            end_block(now, block, CODE_EXECUTOR_INTERRUPTED, 130);
+            end_block(now, block, CODE_EXECUTOR_OUTCOME_CANCELLED, 130);
         else
-            end_block(now, block, CODE_EXECUTOR_COMPLETED, 0);
+            end_block(now, block, CODE_EXECUTOR_OUTCOME_COMPLETED, 0);
     }
     return CODE_EXECUTOR_OK;
 }

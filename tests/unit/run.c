@@ -261,7 +261,7 @@ static void a_block_is_saved_and_run(void **state)
     (void)state;
     answers[0].out = "hi\n";
     assert_int_equal(RUN("Python", "print('hi')"), CODE_EXECUTOR_OK);
-    expect_result(CODE_EXECUTOR_COMPLETED, 0, "hi\n");
+    expect_result(CODE_EXECUTOR_OUTCOME_COMPLETED, 0, "hi\n");
     assert_string_equal(commands, "python tmp_code_701bf4a4743e5e0361e26999881a5ce9.python\n");
     assert_true(last_file_was_there);
     assert_string_equal(last_programs, "python python3 ");
@@ -286,7 +286,7 @@ static void the_first_failure_stops_the_run(void **state)
     answers[1].out = "two\n";
     answers[1].exit.exit_code = 3;
     RUN("sh", "a", "sh", "b", "sh", "c");
-    expect_result(CODE_EXECUTOR_COMPLETED, 3, "one\ntwo\n");
+    expect_result(CODE_EXECUTOR_OUTCOME_COMPLETED, 3, "one\ntwo\n");
     assert_int_equal(result->block_count, 2);
     assert_int_equal(answered, 2);
 }
@@ -296,7 +296,7 @@ static void output_is_in_order_of_arrival_and_apart(void **state)
     (void)state;
     answers[0] = (struct answer){.out = "out\n", .err = "err\n"};
     RUN("sh", "a");
-    expect_result(CODE_EXECUTOR_COMPLETED, 0, "out\nerr\n");
+    expect_result(CODE_EXECUTOR_OUTCOME_COMPLETED, 0, "out\nerr\n");
     assert_string_equal(result->blocks[0]->stdout_bytes, "out\n");
     assert_string_equal(result->blocks[0]->stderr_bytes, "err\n");
 }
@@ -319,22 +319,22 @@ static void ends_have_their_codes_and_words(void **state)
         int32_t outcome, exit_code, signal;
         const char *words;
     } ends[] = {
-        {{.how = EXIT_EXITED, .exit_code = 255}, CODE_EXECUTOR_COMPLETED, 255, 0, ""},
-        {{.how = EXIT_SIGNALLED, .signal = 11}, CODE_EXECUTOR_COMPLETED, 139, 11, ""},
-        {{.how = EXIT_TIMED_OUT}, CODE_EXECUTOR_TIMEOUT, 124, 0, "\nTimeout"},
-        {{.how = EXIT_CANCELLED}, CODE_EXECUTOR_INTERRUPTED, 130, 0, ""},
+        {{.how = EXIT_EXITED, .exit_code = 255}, CODE_EXECUTOR_OUTCOME_COMPLETED, 255, 0, ""},
+        {{.how = EXIT_SIGNALLED, .signal = 11}, CODE_EXECUTOR_OUTCOME_COMPLETED, 139, 11, ""},
+        {{.how = EXIT_TIMED_OUT}, CODE_EXECUTOR_OUTCOME_TIMED_OUT, 124, 0, "\nTimeout"},
+        {{.how = EXIT_CANCELLED}, CODE_EXECUTOR_OUTCOME_CANCELLED, 130, 0, ""},
         {{.how = EXIT_OUT_OF_MEMORY},
-         CODE_EXECUTOR_OUT_OF_MEMORY,
+         CODE_EXECUTOR_OUTCOME_OUT_OF_MEMORY,
          137,
          9,
          "\nKilled: the memory limit was reached\n"},
         {{.how = EXIT_NOT_STARTED, .errnum = ENOENT, .detail = "not found: sh"},
-         CODE_EXECUTOR_COMPLETED,
+         CODE_EXECUTOR_OUTCOME_COMPLETED,
          127,
          0,
          "Cannot run sh: not found: sh\n"},
         {{.how = EXIT_NOT_STARTED, .errnum = EACCES, .detail = "sh: Permission denied"},
-         CODE_EXECUTOR_COMPLETED,
+         CODE_EXECUTOR_OUTCOME_COMPLETED,
          126,
          0,
          "Cannot run sh: sh: Permission denied\n"},
@@ -342,12 +342,12 @@ static void ends_have_their_codes_and_words(void **state)
           .errnum = ENOENT,
           .candidate = CANDIDATE_NONE,
           .detail = "cannot enter the folder"},
-         CODE_EXECUTOR_COMPLETED,
+         CODE_EXECUTOR_OUTCOME_COMPLETED,
          126,
          0,
          "Cannot run sh: cannot enter the folder\n"},
         {{.how = EXIT_LOST, .detail = "its supervisor was killed"},
-         CODE_EXECUTOR_COMPLETED,
+         CODE_EXECUTOR_OUTCOME_COMPLETED,
          137,
          9,
          "\nKilled: its supervisor was killed\n"},
@@ -368,7 +368,7 @@ static void an_end_that_is_none_is_an_error(void **state)
     (void)state;
     answers[0].exit.how = 99;
     assert_int_equal(RUN("sh", "a"), CODE_EXECUTOR_PROTOCOL);
-    assert_int_equal(result->outcome, CODE_EXECUTOR_FAILED);
+    assert_int_equal(result->outcome, CODE_EXECUTOR_OUTCOME_FAILED);
 }
 
 static void a_name_that_looks_like_an_option_is_none(void **state)
@@ -470,7 +470,7 @@ static void an_unknown_language_is_refused(void **state)
 {
     (void)state;
     assert_int_equal(RUN("COBOL", "x", "sh", "a"), CODE_EXECUTOR_OK);
-    expect_result(CODE_EXECUTOR_REFUSED, 1, "Unsupported language cobol\n");
+    expect_result(CODE_EXECUTOR_OUTCOME_REFUSED, 1, "Unsupported language cobol\n");
     assert_int_equal(result->block_count, 1);
     assert_int_equal(answered, 0);
     assert_null(result->code_file);
@@ -494,8 +494,8 @@ static void a_saved_language_is_not_run_and_the_run_goes_on(void **state)
     RUN("js", "// app.js\nx", "sh", "a");
     char wanted[256];
     snprintf(wanted, sizeof wanted, "Code saved to %s/app.js\nran\n", work);
-    expect_result(CODE_EXECUTOR_COMPLETED, 0, wanted);
-    assert_int_equal(result->blocks[0]->outcome, CODE_EXECUTOR_SAVED);
+    expect_result(CODE_EXECUTOR_OUTCOME_COMPLETED, 0, wanted);
+    assert_int_equal(result->blocks[0]->outcome, CODE_EXECUTOR_OUTCOME_SAVED);
     assert_string_equal(contents("app.js"), "// app.js\nx");
     assert_string_equal(commands, "sh tmp_code_0cc175b9c0f1b6a831c399e269772661.sh\n");
 }
@@ -513,7 +513,7 @@ static void a_name_outside_is_refused(void **state)
 {
     (void)state;
     RUN("py", "# filename: ../x.py\n", "sh", "a");
-    expect_result(CODE_EXECUTOR_REFUSED, 1, "Filename is not in the workspace");
+    expect_result(CODE_EXECUTOR_OUTCOME_REFUSED, 1, "Filename is not in the workspace");
     assert_int_equal(result->block_count, 1);
     assert_null(result->code_file);
 }
@@ -525,7 +525,7 @@ static void a_name_that_leads_outside_through_a_link_is_refused(void **state)
     snprintf(path, sizeof path, "%s/x.py", work);
     assert_int_equal(symlink("/tmp/nowhere", path), 0);
     RUN("py", "# filename: x.py\n");
-    expect_result(CODE_EXECUTOR_REFUSED, 1, "Filename is not in the workspace");
+    expect_result(CODE_EXECUTOR_OUTCOME_REFUSED, 1, "Filename is not in the workspace");
     assert_null(result->code_file);
 }
 
@@ -540,7 +540,7 @@ static void an_objection_of_the_launcher_refuses(void **state)
     (void)state;
     settings.object = object_to_rm;
     RUN("sh", "ls", "sh", "rm x", "sh", "ls");
-    expect_result(CODE_EXECUTOR_REFUSED, 1, "No rm.\n");
+    expect_result(CODE_EXECUTOR_OUTCOME_REFUSED, 1, "No rm.\n");
     assert_int_equal(result->block_count, 2);
     assert_int_equal(answered, 1);
 }
@@ -556,7 +556,7 @@ static void a_workspace_that_cannot_be_had_is_an_error(void **state)
     assert_int_equal(run_blocks(&settings, &place, &request, &canceller, &result, &error),
                      CODE_EXECUTOR_NOT_FOUND);
     assert_int_equal(error.status, CODE_EXECUTOR_NOT_FOUND);
-    assert_int_equal(result->outcome, CODE_EXECUTOR_FAILED);
+    assert_int_equal(result->outcome, CODE_EXECUTOR_OUTCOME_FAILED);
     assert_null(result->code_file);
 }
 
@@ -591,7 +591,7 @@ static void a_begin_that_is_answered_with_no_cancels(void **state)
     request.on_output = on_output;
     begin_answer = 1;
     assert_int_equal(RUN("sh", "a", "sh", "b"), CODE_EXECUTOR_OK);
-    expect_result(CODE_EXECUTOR_INTERRUPTED, 130, "");
+    expect_result(CODE_EXECUTOR_OUTCOME_CANCELLED, 130, "");
     assert_int_equal(result->block_count, 1);
     assert_int_equal(answered, 0);
     assert_string_equal(heard, "begin 0\n");
@@ -604,7 +604,7 @@ static void output_that_is_answered_with_no_cancels_and_is_kept(void **state)
     output_answer = -1;
     answers[0] = (struct answer){.out = "o", .err = "e"};
     RUN("sh", "a", "sh", "b");
-    expect_result(CODE_EXECUTOR_INTERRUPTED, 130, "oe");
+    expect_result(CODE_EXECUTOR_OUTCOME_CANCELLED, 130, "oe");
     assert_string_equal(heard, "0.1 o|\n");
 }
 
@@ -615,8 +615,8 @@ static void words_about_a_saved_block_may_cancel_what_follows(void **state)
     output_answer = 1;
     RUN("css", "a", "sh", "b");
     assert_int_equal(result->block_count, 2);
-    assert_int_equal(result->blocks[0]->outcome, CODE_EXECUTOR_SAVED);
-    assert_int_equal(result->outcome, CODE_EXECUTOR_INTERRUPTED);
+    assert_int_equal(result->blocks[0]->outcome, CODE_EXECUTOR_OUTCOME_SAVED);
+    assert_int_equal(result->outcome, CODE_EXECUTOR_OUTCOME_CANCELLED);
     assert_int_equal(result->exit_code, 130);
     assert_int_equal(answered, 0);
 }
@@ -636,9 +636,9 @@ static void a_session_that_fails_leaves_what_there_was(void **state)
     answers[1] = (struct answer){.out = "half", .status = CODE_EXECUTOR_LOST};
     assert_int_equal(RUN("sh", "a", "sh", "b", "sh", "c"), CODE_EXECUTOR_LOST);
     assert_string_equal(error.message, "the runner is gone");
-    expect_result(CODE_EXECUTOR_FAILED, 125, "whole\nhalf");
+    expect_result(CODE_EXECUTOR_OUTCOME_FAILED, 125, "whole\nhalf");
     assert_int_equal(result->block_count, 2);
-    assert_int_equal(result->blocks[0]->outcome, CODE_EXECUTOR_COMPLETED);
+    assert_int_equal(result->blocks[0]->outcome, CODE_EXECUTOR_OUTCOME_COMPLETED);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -663,7 +663,7 @@ static void steps_run_in_order_and_share_name_and_time(void **state)
     assert_int_equal(sscanf(commands, "cc -o %63s a.c\n%63s", first, second), 2);
     assert_string_equal(first, second);
     assert_memory_equal(first, "./tmp_build_", 12);
-    expect_result(CODE_EXECUTOR_COMPLETED, 0, "warning\nhi\n");
+    expect_result(CODE_EXECUTOR_OUTCOME_COMPLETED, 0, "warning\nhi\n");
     assert_int_equal(result->blocks[0]->cpu_ns, 7);
     assert_int_equal(result->blocks[0]->peak_memory_bytes, 9);
     assert_int_equal(last.stdin_length, 2);
@@ -677,7 +677,7 @@ static void a_step_that_fails_is_the_last(void **state)
     request.stdin_length = 2;
     answers[0].exit.exit_code = 2;
     RUN("c", "x");
-    expect_result(CODE_EXECUTOR_COMPLETED, 2, "");
+    expect_result(CODE_EXECUTOR_OUTCOME_COMPLETED, 2, "");
     assert_int_equal(answered, 1);
     assert_int_equal(last.stdin_length, 0);
 }

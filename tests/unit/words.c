@@ -25,7 +25,8 @@ static void test_every_outcome_has_the_word_of_the_header(void **state)
     (void)state;
     static const char *const words[] = {"completed", "saved",         "refused", "timed_out",
                                         "cancelled", "out_of_memory", "failed"};
-    for (int32_t outcome = CODE_EXECUTOR_COMPLETED; outcome <= CODE_EXECUTOR_FAILED; outcome++)
+    for (int32_t outcome = CODE_EXECUTOR_OUTCOME_COMPLETED; outcome <= CODE_EXECUTOR_OUTCOME_FAILED;
+         outcome++)
         assert_string_equal(code_executor_outcome_name(outcome), words[outcome]);
 }
 

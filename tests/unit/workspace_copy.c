@@ -404,7 +404,7 @@ static void a_block_whose_place_code_has_taken_is_refused(void **state)
     struct fixture *fixture = *state;
     run(fixture, "mkdir taken.sh", "");
     assert_int_equal(try_language(fixture, "sh", "# filename: taken.sh\necho x"), CODE_EXECUTOR_OK);
-    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_REFUSED);
+    assert_int_equal(fixture->result->outcome, CODE_EXECUTOR_OUTCOME_REFUSED);
     assert_non_null(strstr(fixture->result->output, "taken.sh"));
 }
 
