@@ -12,7 +12,7 @@
  *                             └──────▶ launcher (local, docker …) ─┘
  *
  *     executor.c   the vtable: configuration, execute, cancel, describe
- *     lifecycle.c  start, stop, restart: one environment, many threads that want it
+ *     lifecycle.c  start, stop, restart: one environment, many threads that want it; place.c: what it is
  *     run.c        a request's blocks, in order: language, policy, file, command, result
  *     session.c    the host's end of the runner's frame protocol (session_run.c, session_calls.c,
  *                  connection.c)

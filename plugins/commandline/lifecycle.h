@@ -21,9 +21,9 @@
 #define CODE_EXECUTOR_LIFECYCLE_H
 
 #include "commandline.h"
+#include "place.h"
 #include "session.h"
 #include <pthread.h>
-#include <sys/types.h>
 
 typedef struct ticket {
     uint64_t id;                  /* of an execution; 0 for start and restart */
@@ -34,17 +34,6 @@ typedef struct ticket {
     struct ticket *next;
 } ticket;
 
-typedef struct place {
-    atomic_size_t references;
-    session *session;
-    const char *work_dir; /* lives as long as the life cycle */
-    char *folder;
-    bool binds_work_dir;
-    struct workspace_copy *copy; /* where the runner sees another folder than work_dir; else NULL */
-    dev_t device;                /* of work_dir */
-    ino_t inode;
-} place;
-
 enum life_state { LIFE_STOPPED, LIFE_STARTING, LIFE_STARTED, LIFE_STOPPING };
 
 typedef struct lifecycle {
@@ -54,8 +43,8 @@ typedef struct lifecycle {
     const char *runner_path;
     char *work_dir; /* as configured; NULL: a private folder for each launch */
     struct private_folder *private_folders;
-    const char
-        *kept; /* of those, the one that a launch which failed has left for the next; or NULL */
+    /* Of those, the one that a launch which failed has left for the next, or NULL. */
+    const char *kept;
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -92,8 +81,5 @@ bool lifecycle_cancel(lifecycle *self, uint64_t id);
 
 /* The current place, or NULL, with the word for the state. */
 place *lifecycle_look(lifecycle *self, const char **state);
-
-place *place_retain(place *place);
-void place_release(place *place);
 
 #endif /* CODE_EXECUTOR_LIFECYCLE_H */
