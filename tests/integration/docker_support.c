@@ -36,9 +36,11 @@ int docker_test_skip(const char *reason)
     return require && strcmp(require, "1") == 0 ? 1 : SKIPPED;
 }
 
+const char *const docker_plugin_path = DOCKER_PLUGIN_PATH;
+
 static bool load(void)
 {
-    void *library = dlopen(DOCKER_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(docker_plugin_path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         fprintf(stderr, "%s\n", dlerror());
         return false;

@@ -13,6 +13,7 @@
 
 /* The plugin's table; loaded by docker_test_main. */
 extern const code_executor_v1 *docker;
+extern const char *const docker_plugin_path;
 
 /* A connection to the same engine, for the test's own questions. */
 extern struct engine *engine;
