@@ -6,5 +6,7 @@ foreach(name docker docker_causes)
     set_tests_properties(faults.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endforeach()
 code_executor_abi_test(faults host_killed docker)
-set_tests_properties(faults.docker faults.docker_causes faults.docker_host_killed
-    PROPERTIES RESOURCE_LOCK docker)
+# In the lanes of ../integration/docker.cmake; one ends the engine.
+set_tests_properties(faults.docker PROPERTIES RESOURCE_LOCK docker_2)
+set_tests_properties(faults.docker_host_killed PROPERTIES RESOURCE_LOCK docker_1)
+set_tests_properties(faults.docker_causes PROPERTIES RESOURCE_LOCK "docker_1;docker_2")

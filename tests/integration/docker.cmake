@@ -43,16 +43,24 @@ target_compile_definitions(integration_docker_pull PRIVATE
     TEST_REGISTRY="${CMAKE_CURRENT_SOURCE_DIR}/test_registry.py")
 add_test(NAME integration.docker_in_docker
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docker_in_docker.sh ${PROJECT_BINARY_DIR})
-set_tests_properties(integration.docker_in_docker PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK docker)
+set_tests_properties(integration.docker_in_docker PROPERTIES SKIP_RETURN_CODE 77)
 foreach(program lifecycle requests manners idle)
     code_executor_abi_test(integration ${program} docker)
 endforeach()
 
-# Some take the runner's volume away, which works only while nobody uses it.
-foreach(name ${docker_tests} docker_lifecycle docker_requests docker_manners docker_idle)
-    set_tests_properties(integration.${name} PROPERTIES RESOURCE_LOCK docker)
+# Two at a time use the engine, each in a lane. Some need it alone: they take the runner's volume away, count
+# volumes, or prune.
+set(docker_alone docker docker_kinds docker_leftovers)
+set(lane 1)
+foreach(name ${docker_tests} docker_in_docker docker_lifecycle docker_requests docker_manners docker_idle)
+    if(name IN_LIST docker_alone)
+        set_tests_properties(integration.${name} PROPERTIES RESOURCE_LOCK "docker_1;docker_2")
+    else()
+        set_tests_properties(integration.${name} PROPERTIES RESOURCE_LOCK docker_${lane})
+        math(EXPR lane "3 - ${lane}")
+    endif()
 endforeach()
-set_tests_properties(integration.cases.docker PROPERTIES RESOURCE_LOCK "docker;port_8765")
+set_tests_properties(integration.cases.docker PROPERTIES RESOURCE_LOCK "docker_1;port_8765")
 
 # The same on Podman, which answers by Docker's API.
 function(podman_test name)
