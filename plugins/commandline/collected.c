@@ -9,6 +9,7 @@
  */
 #include "collected.h"
 #include "runner/protocol.h"
+#include <errno.h>
 #include <string.h>
 
 enum { RECORDS_MAX = 1000000 };
@@ -107,6 +108,7 @@ static int32_t take_path(collected *self, code_executor_error *error)
         return nonsense(error);
     if (self->kind == COLLECT_SKIPPED) {
         char words[128];
+        self->exceeded = self->exceeded || self->mode == EFBIG;
         tell(self, strerror_r((int)self->mode, words, sizeof words));
         return CODE_EXECUTOR_OK;
     }

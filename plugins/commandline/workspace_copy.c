@@ -149,7 +149,7 @@ struct collecting {
     size_t warnings;
     char words[256]; /* of standard error */
     int32_t status;
-    code_executor_error *error;
+    code_executor_error error;
 };
 
 static void on_file(void *user_data, const char *path, const char *skipped)
@@ -165,21 +165,22 @@ static bool on_output(void *user_data, int32_t stream, const char *bytes, size_t
 {
     struct collecting *self = user_data;
     if (stream == CODE_EXECUTOR_STREAM_STDOUT && self->status == CODE_EXECUTOR_OK)
-        self->status = collected_take(&self->collected, bytes, length, self->error);
+        self->status = collected_take(&self->collected, bytes, length, &self->error);
     else if (stream == CODE_EXECUTOR_STREAM_STDERR)
         snprintf(self->words, sizeof self->words, "%.*s", (int)length, bytes);
     return self->status == CODE_EXECUTOR_OK;
 }
 
-static int32_t judge_end(const struct collecting *self, const session_exit *exited)
+static int32_t judge_end(const struct collecting *self, const session_exit *exited,
+                         code_executor_error *error)
 {
     if (self->collected.state == COLLECTED_ENDED && exited->how == EXIT_EXITED &&
         exited->exit_code == 0)
         return CODE_EXECUTOR_OK;
     if (exited->how == EXIT_CANCELLED)
-        return error_set(self->error, CODE_EXECUTOR_CANCELLED,
+        return error_set(error, CODE_EXECUTOR_CANCELLED,
                          "cancelled while files were copied out of the workspace");
-    return error_set(self->error, CODE_EXECUTOR_IO,
+    return error_set(error, CODE_EXECUTOR_IO,
                      "the files that changed in the workspace could not be copied out of it: %s",
                      exited->how == EXIT_TIMED_OUT ? "it took too long"
                      : exited->detail[0]           ? exited->detail
@@ -213,7 +214,8 @@ static int32_t collect(workspace_copy *copy, const workspace_copying *copying, u
     session_exit exited = {0};
     int32_t status;
     if (self && words) {
-        *self = (struct collecting){.copy = copy, .copying = copying, .error = error};
+        *self = (struct collecting){
+            .copy = copy, .copying = copying, .error = CODE_EXECUTOR_ERROR_INIT};
         self->collected.work_dir = copying->work_dir;
         self->collected.max_bytes = copy->max_bytes;
         self->collected.user_data = self;
@@ -230,11 +232,13 @@ static int32_t collect(workspace_copy *copy, const workspace_copying *copying, u
         status = session_run(copying->session, &command, copying->canceller, &exited, error);
         collected_end(&self->collected);
         if (status == CODE_EXECUTOR_OK && self->status != CODE_EXECUTOR_OK)
-            status = self->status;
+            status = error_set(error, self->status, "%s", self->error.message);
         else if (status == CODE_EXECUTOR_OK)
-            status = judge_end(self, &exited);
+            status = judge_end(self, &exited, error);
         if (status == CODE_EXECUTOR_OK) {
-            copy->since = self->collected.now;
+            /* What was too much this time comes again. */
+            if (!self->collected.exceeded)
+                copy->since = self->collected.now;
             forget_removals(copy);
         }
     } else {

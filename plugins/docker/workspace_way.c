@@ -77,6 +77,7 @@ static int32_t run_to_its_end(struct engine *engine, const char *id, struct answ
     int32_t status = engine_call(engine, "POST", path, body, answer, error);
     if (status != CODE_EXECUTOR_OK || answer->status != 200)
         return status;
+    answer_clear(answer);
     snprintf(path, sizeof path, "/exec/%.128s/json", id);
     return engine_call(engine, "GET", path, NULL, answer, error);
 }
@@ -98,6 +99,7 @@ int32_t workspace_way_open(const struct container *container, code_executor_erro
     if (answer.status != 201 || !made)
         return engine_refusal(engine, &answer, doing, error);
     snprintf(id, sizeof id, "%s", made);
+    answer_clear(&answer);
     status = run_to_its_end(engine, id, &answer, error);
     if (status != CODE_EXECUTOR_OK)
         return status;

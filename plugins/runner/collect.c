@@ -106,14 +106,23 @@ static void visit_file(int folder, const char *name)
     close(file);
 }
 
-static void visit_folder(int folder, unsigned depth);
+static void visit_folder(int folder, unsigned depth, bool whole);
 
-static void visit(int folder, const char *name, unsigned depth)
+/* A folder that was moved here, or opened up, brings files of any age. Its own status is newer than its list
+ * of entries then. */
+static bool has_moved(const struct stat *status)
+{
+    return is_new(status) && (status->st_mtim.tv_sec != status->st_ctim.tv_sec ||
+                              status->st_mtim.tv_nsec != status->st_ctim.tv_nsec);
+}
+
+/* WHOLE: also files that are older. */
+static void visit(int folder, const char *name, unsigned depth, bool whole)
 {
     struct stat status;
     if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
         return; /* gone */
-    if (S_ISREG(status.st_mode) && is_new(&status))
+    if (S_ISREG(status.st_mode) && (whole || is_new(&status)))
         visit_file(folder, name);
     if (!S_ISDIR(status.st_mode))
         return;
@@ -122,13 +131,13 @@ static void visit(int folder, const char *name, unsigned depth)
     if (depth < DEPTH_MAX)
         inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (inner >= 0)
-        visit_folder(inner, depth + 1);
+        visit_folder(inner, depth + 1, whole || has_moved(&status));
     else
         print_record(COLLECT_SKIPPED, (uint32_t)errno, 0);
 }
 
 /* Closes FOLDER. */
-static void visit_folder(int folder, unsigned depth)
+static void visit_folder(int folder, unsigned depth, bool whole)
 {
     DIR *entries = fdopendir(folder);
     size_t length = collector.length;
@@ -148,7 +157,7 @@ static void visit_folder(int folder, unsigned depth)
             *at++ = '/';
         memcpy(at, entry->d_name, name_length + 1);
         collector.length = (size_t)(at - collector.path) + name_length;
-        visit(dirfd(entries), entry->d_name, depth);
+        visit(dirfd(entries), entry->d_name, depth, whole);
         collector.length = length;
         collector.path[length] = '\0';
     }
@@ -179,7 +188,7 @@ int collect_main(int count, char **words)
     if (collector.since == COLLECT_NOTHING)
         close(folder);
     else
-        visit_folder(folder, 0);
+        visit_folder(folder, 0, false);
     print_record(COLLECT_END, 0, 0);
     return collector.broken ? 1 : 0;
 }

@@ -25,6 +25,7 @@ struct open_how_v0 {
     uint64_t mode;
     uint64_t resolve;
 };
+#define OPENAT2_NO_XDEV       0x01u
 #define OPENAT2_NO_MAGICLINKS 0x02u
 #define OPENAT2_NO_SYMLINKS   0x04u
 #define OPENAT2_BENEATH       0x08u
