@@ -91,6 +91,10 @@ static int32_t end_file(collected *self, code_executor_error *error)
     if (!self->saving)
         return CODE_EXECUTOR_OK;
     self->saving = false;
+    if (self->is_wanted && !self->is_wanted(self->user_data, self->path)) {
+        workspace_file_abandon(&self->file);
+        return CODE_EXECUTOR_OK;
+    }
     self->file.runs = self->mode & 0111;
     self->file.keeps_same = true;
     int32_t status = workspace_file_end(&self->file, objection, error);
@@ -129,6 +133,8 @@ static int32_t take_bytes(collected *self, const char **bytes, size_t *length,
     size_t taken = self->left < *length ? (size_t)self->left : *length;
     if (self->saving)
         workspace_file_append(&self->file, *bytes, taken);
+    if (self->saving && self->on_bytes)
+        self->on_bytes(self->user_data, *bytes, taken);
     self->left -= taken;
     *bytes += taken;
     *length -= taken;

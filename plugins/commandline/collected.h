@@ -26,6 +26,9 @@ typedef struct collected {
     void *user_data;
     /* A file that was saved, or (SKIPPED not NULL) why one was not. */
     void (*on_file)(void *user_data, const char *path, const char *skipped);
+    /* The bytes of a file that may be saved; and whether it shall be, behind them. Both or neither. */
+    void (*on_bytes)(void *user_data, const char *bytes, size_t length);
+    bool (*is_wanted)(void *user_data, const char *path);
     /* Filled in as the stream comes. */
     enum collected_state state;
     uint64_t now; /* of the head */

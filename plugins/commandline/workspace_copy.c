@@ -4,7 +4,9 @@
  *
  * What is the same on both sides is known by a file's status on this host when it was last copied, in
  * either direction: as long as that has not changed, neither have the bytes. What changed there is known
- * by the times there: each collect tells when it began, which the next one asks from.
+ * by the times there: each collect tells when it began, which the next one asks from. Files that were
+ * copied in since are among what it brings, and are known by their digest: they must not take the place of
+ * what the host has made of them meanwhile.
  */
 #include "workspace_copy.h"
 #include "collected.h"
@@ -16,6 +18,7 @@
 #include <fts.h>
 #include <inttypes.h>
 #include <json-c/linkhash.h>
+#include <openssl/evp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +28,17 @@
 
 enum { WARNINGS_MAX = 10, COLLECT_LIMIT_MS = 600 * 1000, COLLECT_GRACE_MS = 1000 };
 
+struct digest {
+    unsigned length; /* 0: there is none */
+    unsigned char bytes[EVP_MAX_MD_SIZE];
+};
+
 struct known {
     dev_t device;
     ino_t inode;
     off_t size;
     struct timespec changed;
+    struct digest digest; /* of the bytes, when they were copied */
 };
 
 struct workspace_copy {
@@ -99,12 +108,14 @@ static bool is_known(const workspace_copy *copy, const char *name, const struct 
 }
 
 /* Where memory runs out, the file is only copied once more. */
-static void learn(workspace_copy *copy, const char *name, const struct stat *status)
+static void learn(workspace_copy *copy, const char *name, const struct stat *status,
+                  const struct digest *digest)
 {
     struct known *known = malloc(sizeof *known);
     char *key = strdup(name);
     if (known)
-        *known = (struct known){status->st_dev, status->st_ino, status->st_size, status->st_ctim};
+        *known = (struct known){status->st_dev, status->st_ino, status->st_size, status->st_ctim,
+                                *digest};
     lh_table_delete(copy->known, name);
     if (!known || !key || lh_table_insert(copy->known, key, known) != 0) {
         free(known);
@@ -112,14 +123,24 @@ static void learn(workspace_copy *copy, const char *name, const struct stat *sta
     }
 }
 
-static void learn_file(workspace_copy *copy, const char *work_dir, const char *name)
+static struct digest digest_of(const char *bytes, size_t length)
+{
+    struct digest digest = {0};
+    if (EVP_Digest(bytes ? bytes : "", length, digest.bytes, &digest.length, EVP_sha256(), NULL) !=
+        1)
+        digest.length = 0;
+    return digest;
+}
+
+static void learn_file(workspace_copy *copy, const char *work_dir, const char *name,
+                       const struct digest *digest)
 {
     struct stat status;
     char *path = NULL;
     if (asprintf(&path, "%s/%s", work_dir, name) < 0)
         return;
     if (lstat(path, &status) == 0)
-        learn(copy, name, &status);
+        learn(copy, name, &status, digest);
     free(path);
 }
 
@@ -147,10 +168,34 @@ struct collecting {
     const workspace_copying *copying;
     collected collected;
     size_t warnings;
-    char words[256]; /* of standard error */
+    EVP_MD_CTX *digesting; /* what has come of the file */
+    struct digest digest;  /* of the last one that came whole */
+    char words[256];       /* of standard error */
     int32_t status;
     code_executor_error error;
 };
+
+static void on_bytes(void *user_data, const char *bytes, size_t length)
+{
+    struct collecting *self = user_data;
+    EVP_DigestUpdate(self->digesting, bytes, length);
+}
+
+/* Unless it is what was copied before, in whatever direction: that is no news. */
+static bool is_wanted(void *user_data, const char *path)
+{
+    struct collecting *self = user_data;
+    void *value;
+    self->digest.length = 0;
+    if (EVP_DigestFinal_ex(self->digesting, self->digest.bytes, &self->digest.length) != 1)
+        self->digest.length = 0;
+    EVP_DigestInit_ex(self->digesting, EVP_sha256(), NULL);
+    if (self->digest.length == 0 || !lh_table_lookup_ex(self->copy->known, path, &value))
+        return true;
+    const struct known *known = value;
+    return known->digest.length != self->digest.length ||
+           memcmp(known->digest.bytes, self->digest.bytes, self->digest.length) != 0;
+}
 
 static void on_file(void *user_data, const char *path, const char *skipped)
 {
@@ -158,7 +203,7 @@ static void on_file(void *user_data, const char *path, const char *skipped)
     if (skipped)
         warn(self->copying, &self->warnings, "is not copied out of the workspace", path, skipped);
     else
-        learn_file(self->copy, self->copying->work_dir, path);
+        learn_file(self->copy, self->copying->work_dir, path, &self->digest);
 }
 
 static bool on_output(void *user_data, int32_t stream, const char *bytes, size_t length)
@@ -211,15 +256,19 @@ static int32_t collect(workspace_copy *copy, const workspace_copying *copying, u
     snprintf(limit_text, sizeof limit_text, "%" PRIu64, copy->max_bytes);
     struct collecting *self = calloc(1, sizeof *self);
     const char **words = collect_words(copy, since_text, limit_text);
+    EVP_MD_CTX *digesting = EVP_MD_CTX_new();
     session_exit exited = {0};
     int32_t status;
-    if (self && words) {
+    if (self && words && digesting && EVP_DigestInit_ex(digesting, EVP_sha256(), NULL) == 1) {
         *self = (struct collecting){
             .copy = copy, .copying = copying, .error = CODE_EXECUTOR_ERROR_INIT};
         self->collected.work_dir = copying->work_dir;
         self->collected.max_bytes = copy->max_bytes;
         self->collected.user_data = self;
         self->collected.on_file = on_file;
+        self->collected.on_bytes = on_bytes;
+        self->collected.is_wanted = is_wanted;
+        self->digesting = digesting;
         session_command command = {
             .folder = copying->folder,
             .candidates = (const char *const *const[]){(const char *const *)words},
@@ -244,6 +293,7 @@ static int32_t collect(workspace_copy *copy, const workspace_copying *copying, u
     } else {
         status = error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory to copy the workspace");
     }
+    EVP_MD_CTX_free(digesting);
     free(words);
     free(self);
     return status;
@@ -393,6 +443,7 @@ static int32_t send_file(struct filling *self, const char *name, code_executor_e
     }
     int32_t sent = session_write_file(copying->session, name, status.st_mode & 0777, bytes,
                                       (size_t)status.st_size, error);
+    struct digest digest = digest_of(bytes, (size_t)status.st_size);
     free(bytes);
     if (sent == CODE_EXECUTOR_IO || sent == CODE_EXECUTOR_DENIED) {
         warn(copying, &self->warnings, "is not copied into the workspace", name,
@@ -400,7 +451,7 @@ static int32_t send_file(struct filling *self, const char *name, code_executor_e
         sent = error_clear(error);
     }
     if (sent == CODE_EXECUTOR_OK)
-        learn(self->copy, name, &status);
+        learn(self->copy, name, &status, &digest);
     self->done += (uint64_t)status.st_size;
     return sent;
 }
@@ -451,9 +502,10 @@ int32_t workspace_copy_file(workspace_copy *copy, const workspace_copying *copyi
             copy->removals[i--] = copy->removals[--copy->removal_count];
         }
     code_executor_error why = CODE_EXECUTOR_ERROR_INIT;
+    struct digest digest = digest_of(bytes, length);
     int32_t status = session_write_file(copying->session, name, 0644, bytes, length, &why);
     if (status == CODE_EXECUTOR_OK)
-        learn_file(copy, copying->work_dir, name);
+        learn_file(copy, copying->work_dir, name, &digest);
     pthread_mutex_unlock(&copy->lock);
     if (status == CODE_EXECUTOR_IO || status == CODE_EXECUTOR_DENIED) {
         text_shorten(why.message, objection, WORKSPACE_OBJECTION_SIZE);

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -150,6 +151,15 @@ static int32_t try_language(struct fixture *fixture, const char *language, const
     return fixture->table->execute(fixture->instance, &request, &fixture->result, &fixture->error);
 }
 
+static void *run_waiting(void *argument)
+{
+    struct fixture *fixture = argument;
+    int32_t status = try_language(
+        fixture, "sh", "cat edited; mkdir started; while [ ! -d go ]; do sleep 0.02; done");
+    fixture->table->result_free(fixture->result);
+    return status == CODE_EXECUTOR_OK ? fixture : NULL;
+}
+
 static void run(struct fixture *fixture, const char *script, const char *expected)
 {
     assert_int_equal(try_language(fixture, "sh", script), CODE_EXECUTOR_OK);
@@ -231,6 +241,39 @@ static void a_file_that_both_change_in_turn_goes_back_and_forth(void **state)
     put(fixture->work_dir, "count", "1\n2\n3\n");
     run(fixture, "cat count; echo 4 >> count", "1\n2\n3\n");
     assert_string_equal(get(fixture->work_dir, "count"), "1\n2\n3\n4\n");
+}
+
+static void what_the_host_makes_of_a_file_while_code_runs_stays(void **state)
+{
+    struct fixture *fixture = *state;
+    run(fixture, "true", "");
+    put(fixture->work_dir, "edited", "v1\n");
+    /* The code does not touch it; the host does, meanwhile. */
+    pthread_t thread;
+    void *returned = NULL;
+    struct fixture waiting = *fixture;
+    waiting.result = NULL;
+    waiting.last_id = 500;
+    assert_int_equal(pthread_create(&thread, NULL, run_waiting, &waiting), 0);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/started", elsewhere);
+    while (access(path, F_OK) != 0)
+        usleep(10000);
+    put(fixture->work_dir, "edited", "v2\n");
+    snprintf(path, sizeof path, "%s/go", elsewhere);
+    assert_int_equal(mkdir(path, 0755), 0);
+    pthread_join(thread, &returned);
+    assert_non_null(returned);
+    assert_string_equal(get(fixture->work_dir, "edited"), "v2\n");
+    run(fixture, "cat edited", "v2\n");
+}
+
+static void folders_that_are_moved_come_whole(void **state)
+{
+    struct fixture *fixture = *state;
+    run(fixture, "mkdir -p a/c; echo hi > a/c/f", "");
+    run(fixture, "mv a b", "");
+    assert_string_equal(get(fixture->work_dir, "b/c/f"), "hi\n");
 }
 
 static void what_nobody_changes_stays_as_it_is(void **state)
@@ -379,6 +422,30 @@ static void a_file_beyond_the_limit_is_named_and_left(void **state)
     assert_non_null(strstr(fixture->log, "huge: is not copied out of the workspace"));
 }
 
+static void what_was_too_much_at_once_comes_later(void **state)
+{
+    struct fixture *fixture = *state;
+    run(fixture, "head -c 3000000 /dev/zero > one; head -c 3000000 /dev/zero > two", "");
+    bool one_came = access(path_in(fixture->work_dir, "one"), F_OK) == 0;
+    assert_true(one_came != (access(path_in(fixture->work_dir, "two"), F_OK) == 0));
+    run(fixture, one_came ? "rm one" : "rm two", "");
+    assert_int_equal(access(path_in(fixture->work_dir, "one"), F_OK), 0);
+    assert_int_equal(access(path_in(fixture->work_dir, "two"), F_OK), 0);
+}
+
+static void a_workspace_that_takes_no_more_says_so(void **state)
+{
+    struct fixture *fixture = *state;
+    if (geteuid() != 0 || mount("none", fixture->work_dir, "tmpfs", 0, "size=64k") != 0)
+        skip();
+    int32_t status = try_language(fixture, "sh", "head -c 500000 /dev/zero > large");
+    char message[sizeof fixture->error.message];
+    strcpy(message, fixture->error.message);
+    umount2(fixture->work_dir, MNT_DETACH);
+    assert_int_equal(status, CODE_EXECUTOR_IO);
+    assert_non_null(strstr(message, "large"));
+}
+
 static void a_workspace_beyond_the_limit_is_refused(void **state)
 {
     struct fixture *fixture = *state;
@@ -427,6 +494,8 @@ int main(void)
         TEST(files_come_also_when_the_block_fails),
         TEST(a_file_that_the_host_changes_is_seen_by_the_next_execution),
         TEST(a_file_that_both_change_in_turn_goes_back_and_forth),
+        TEST(what_the_host_makes_of_a_file_while_code_runs_stays),
+        TEST(folders_that_are_moved_come_whole),
         TEST(what_nobody_changes_stays_as_it_is),
         TEST(programs_can_be_run_on_both_sides),
         TEST(files_larger_than_a_frame_are_copied_whole),
@@ -439,6 +508,8 @@ int main(void)
         TEST(code_cannot_write_through_a_link_of_the_workspace),
         TEST(a_fifo_holds_nobody_up),
         TEST(a_file_beyond_the_limit_is_named_and_left),
+        TEST(what_was_too_much_at_once_comes_later),
+        TEST(a_workspace_that_takes_no_more_says_so),
         TEST(a_workspace_beyond_the_limit_is_refused),
         TEST(a_folder_in_the_place_of_a_file_is_told),
         TEST(a_block_whose_place_code_has_taken_is_refused),
