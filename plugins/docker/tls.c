@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int32_t no_memory(code_executor_error *error)
@@ -138,16 +139,26 @@ void tls_clear(struct tls *tls)
 
 /* ---- libcurl ----------------------------------------------------------------------------------- */
 
+/* OpenSSL opens what it is given and reads to the end, which with a fifo never comes, whoever wants to cancel. A
+ * file that is none holds nothing. */
+static const char *only_file(const char *path)
+{
+    struct stat status;
+    bool other = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+    return other ? "/dev/null" : path;
+}
+
 bool tls_apply(const struct tls *tls, CURL *easy)
 {
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, tls->verify ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, tls->verify ? 2L : 0L);
     if (tls->ca && (curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) != CURLE_OK ||
-                    curl_easy_setopt(easy, CURLOPT_CAINFO, tls->ca) != CURLE_OK))
+                    curl_easy_setopt(easy, CURLOPT_CAINFO, only_file(tls->ca)) != CURLE_OK))
         return false;
-    return !tls->cert || (curl_easy_setopt(easy, CURLOPT_SSLCERT, tls->cert) == CURLE_OK &&
-                          curl_easy_setopt(easy, CURLOPT_SSLKEY, tls->key) == CURLE_OK);
+    return !tls->cert ||
+           (curl_easy_setopt(easy, CURLOPT_SSLCERT, only_file(tls->cert)) == CURLE_OK &&
+            curl_easy_setopt(easy, CURLOPT_SSLKEY, only_file(tls->key)) == CURLE_OK);
 }
 
 /* ---- what went wrong --------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "system.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,4 +176,34 @@ void guard_close_others(int *keep, size_t count)
         first = (unsigned)keep[i] + 1;
     }
     close_between(first, ~0u);
+}
+
+/* What a fork inherits and others of the same user can change. */
+struct inheritance {
+    struct rlimit limits[RLIM_NLIMITS];
+    cpu_set_t processors;
+    int policy;
+    int priority;
+};
+
+static void look_at_inheritance(struct inheritance *found)
+{
+    memset(found, 0, sizeof *found);
+    for (int i = 0; i < RLIM_NLIMITS; i++)
+        (void)getrlimit(i, &found->limits[i]);
+    (void)sched_getaffinity(0, sizeof found->processors, &found->processors);
+    found->policy = sched_getscheduler(0);
+    found->priority = getpriority(PRIO_PROCESS, 0);
+}
+
+bool guard_is_untouched(void)
+{
+    static struct inheritance before;
+    static bool noted;
+    struct inheritance now;
+    look_at_inheritance(noted ? &now : &before);
+    if (noted)
+        return memcmp(&now, &before, sizeof now) == 0;
+    noted = true;
+    return true;
 }

@@ -260,7 +260,8 @@ static void supervise(void)
     for (;;) {
         reap();
         bool command_is_over = self.command == 0 && self.phase == WATCHING;
-        bool may_go_on = command_is_over && self.childless && !self.reported;
+        bool may_go_on =
+            command_is_over && self.childless && !self.reported && guard_is_untouched();
         if (command_is_over || self.childless)
             report(may_go_on ? THEN_NEXT : self.childless ? THEN_EXIT : THEN_BACKGROUND);
         if (may_go_on)
@@ -428,6 +429,7 @@ _Noreturn void supervisor_main(const struct supervisor_setup *setup,
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     arrange_descriptors(setup);
     guard_supervisor(setup->keep_ptrace);
+    (void)guard_is_untouched();
     if (!watch_children())
         give_up(errno);
     get_ready();

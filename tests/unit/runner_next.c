@@ -69,6 +69,29 @@ static void one_that_looks_after_a_background_does_not(void **state)
     client_end(&runner);
 }
 
+static void one_whose_limits_code_has_taken_away_takes_no_other(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"prlimit --pid $PPID --fsize=5:5;",
+                                       "taskset -p 1 $PPID > /dev/null;",
+                                       "renice -n 5 $PPID > /dev/null;"};
+    client runner = client_start(NULL);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        client_exit result = client_run_script(&runner, ways[i]);
+        assert_int_equal(result.how, EXIT_EXITED);
+        client_exit_free(&result);
+        let_rest();
+        result = client_run_script(&runner, "ulimit -f; nproc; nice; echo x > /dev/null");
+        client_exit other = client_run_script(&runner, "ulimit -f; nproc; nice");
+        assert_int_equal(strncmp(result.output[1], "unlimited\n", 10), 0);
+        assert_string_equal(result.output[1], other.output[1]);
+        assert_non_null(strstr(result.output[1], "\n0\n"));
+        client_exit_free(&other);
+        client_exit_free(&result);
+    }
+    client_end(&runner);
+}
+
 static void a_background_ends_with_its_own_supervisor_alone(void **state)
 {
     (void)state;
@@ -262,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUNNER_TEST(a_supervisor_of_whose_command_nothing_is_left_takes_the_next),
         RUNNER_TEST(one_that_looks_after_a_background_does_not),
+        RUNNER_TEST(one_whose_limits_code_has_taken_away_takes_no_other),
         RUNNER_TEST(a_background_ends_with_its_own_supervisor_alone),
         RUNNER_TEST(a_command_that_does_not_start_leaves_a_supervisor_to_the_next),
         RUNNER_TEST(a_kept_stdout_does_not_reach_the_next),
