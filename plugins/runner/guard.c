@@ -190,7 +190,7 @@ static void look_at_inheritance(struct inheritance *found)
 {
     memset(found, 0, sizeof *found);
     for (int i = 0; i < RLIM_NLIMITS; i++)
-        (void)getrlimit(i, &found->limits[i]);
+        (void)syscall(SYS_prlimit64, 0, i, NULL, &found->limits[i]);
     (void)sched_getaffinity(0, sizeof found->processors, &found->processors);
     found->policy = sched_getscheduler(0);
     found->priority = getpriority(PRIO_PROCESS, 0);

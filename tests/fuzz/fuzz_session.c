@@ -142,7 +142,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t length)
         return 0;
     unsigned char first = bytes[0];
     bool greets = !(first & 0x40);
-    struct tape tape = {.base = {&tape_operations},
+    struct tape tape = {.base = {.operations = &tape_operations},
                         .parts = {greeting, bytes + 1},
                         .lengths = {greets ? sizeof greeting - 1 : 0, length - 1},
                         .piece = first >> 2 & 0xf};
