@@ -349,7 +349,8 @@ static void image_may_be_named_by_its_digest(void **state)
     image_remove(OPEN "image:1");
     expect_pulled(digest, "");
     image_remove(digest);
-    digest[strlen(digest) - 1] ^= 1;
+    char *last = &digest[strlen(digest) - 1];
+    *last = *last == '0' ? '1' : '0';
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     code_executor_instance *instance = make_instance("'image': '%s'", digest);
     assert_int_equal(docker->start(instance, &error), CODE_EXECUTOR_NOT_FOUND);
