@@ -33,7 +33,7 @@ typedef struct collected {
     enum collected_state state;
     uint64_t now; /* of the head */
     uint64_t total;
-    bool exceeded; /* not all fitted the limit, or found its place */
+    bool exceeded; /* not all fitted the limit */
     uint32_t records;
     uint32_t kind;
     uint32_t mode;

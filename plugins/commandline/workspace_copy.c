@@ -39,6 +39,7 @@ struct known {
     off_t size;
     struct timespec changed;
     struct digest digest; /* of the bytes, when they were copied */
+    bool runs;            /* it can be executed */
 };
 
 struct workspace_copy {
@@ -114,8 +115,8 @@ static void learn(workspace_copy *copy, const char *name, const struct stat *sta
     struct known *known = malloc(sizeof *known);
     char *key = strdup(name);
     if (known)
-        *known = (struct known){status->st_dev, status->st_ino, status->st_size, status->st_ctim,
-                                *digest};
+        *known = (struct known){status->st_dev,  status->st_ino, status->st_size,
+                                status->st_ctim, *digest,        (status->st_mode & 0111) != 0};
     lh_table_delete(copy->known, name);
     if (!known || !key || lh_table_insert(copy->known, key, known) != 0) {
         free(known);
@@ -193,7 +194,8 @@ static bool is_wanted(void *user_data, const char *path)
     if (self->digest.length == 0 || !lh_table_lookup_ex(self->copy->known, path, &value))
         return true;
     const struct known *known = value;
-    return known->digest.length != self->digest.length ||
+    return known->runs != ((self->collected.mode & 0111) != 0) ||
+           known->digest.length != self->digest.length ||
            memcmp(known->digest.bytes, self->digest.bytes, self->digest.length) != 0;
 }
 

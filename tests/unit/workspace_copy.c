@@ -298,6 +298,15 @@ static void programs_can_be_run_on_both_sides(void **state)
     assert_int_equal(access(path_in(fixture->work_dir, "out"), X_OK), 0);
 }
 
+static void permission_to_run_comes_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    run(fixture, "echo 'echo ran' > tool", "");
+    assert_int_equal(access(path_in(fixture->work_dir, "tool"), X_OK), -1);
+    run(fixture, "chmod +x tool", "");
+    assert_int_equal(access(path_in(fixture->work_dir, "tool"), X_OK), 0);
+}
+
 static void files_larger_than_a_frame_are_copied_whole(void **state)
 {
     struct fixture *fixture = *state;
@@ -498,6 +507,7 @@ int main(void)
         TEST(folders_that_are_moved_come_whole),
         TEST(what_nobody_changes_stays_as_it_is),
         TEST(programs_can_be_run_on_both_sides),
+        TEST(permission_to_run_comes_alone),
         TEST(files_larger_than_a_frame_are_copied_whole),
         TEST(an_empty_file_is_copied),
         TEST(a_named_block_is_there_for_the_next_one),
