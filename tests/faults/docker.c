@@ -149,8 +149,7 @@ static void container_paused_when_its_host_died_is_cleared_away(void **state)
     snprintf(path, sizeof path, "/containers/%s/pause", name);
     assert_int_equal(ask("POST", path, NULL, NULL), 204);
     end(child);
-    pause_ms(300);
-    assert_true(container_exists(name));
+    /* It cannot go by itself; any start clears it away, also one of a test that runs beside this one. */
     start_and_destroy();
     expect_gone(name);
 }
