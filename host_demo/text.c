@@ -3,6 +3,7 @@
  * text.c: see text.h. Every function that grows memory says when there is none; none aborts.
  */
 #include "text.h"
+#include "nearest.h"
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -196,48 +197,16 @@ bool bytes_append_wrapped(struct bytes *to, const char *words, size_t columns, s
  * Near misses
  * --------------------------------------------------------------------------------------------- */
 
-#define LONGEST_WORD 64
-
-/* Insertions, deletions, replacements and swaps of neighbours that make A into B. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t rows[3][LONGEST_WORD + 1];
-    size_t a_length = strlen(a), b_length = strlen(b);
-    if (a_length > LONGEST_WORD || b_length > LONGEST_WORD)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= b_length; j++)
-        rows[0][j] = j;
-    for (size_t i = 1; i <= a_length; i++) {
-        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
-        row[0] = i;
-        for (size_t j = 1; j <= b_length; j++) {
-            size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
-            best = above[j] + 1 < best ? above[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                second[j - 2] + 1 < best)
-                best = second[j - 2] + 1;
-            row[j] = best;
-        }
-    }
-    return rows[a_length % 3][b_length];
-}
-
 const char *nearest_word(const char *word, const char *const *words, size_t count)
 {
-    const char *nearest = NULL;
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; i < count; i++) {
-        size_t longer = strlen(words[i]) > strlen(word) ? strlen(words[i]) : strlen(word);
-        size_t distance = edit_distance(word, words[i]);
-        bool begins = strlen(word) >= 2 && strncmp(word, words[i], strlen(word)) == 0;
-        distance = begins ? 1 : distance;
-        if (distance < best && distance <= (longer + 2) / 3) {
-            best = distance;
-            nearest = words[i];
-        }
-    }
-    return nearest;
+    size_t length = strlen(word);
+    for (size_t i = 0; i < count; i++)
+        if (length >= 2 && strncmp(word, words[i], length) == 0)
+            return words[i];
+    nearest_search search = nearest_begin(word);
+    for (size_t i = 0; i < count; i++)
+        nearest_consider(&search, words[i]);
+    return search.nearest;
 }
 
 /* ------------------------------------------------------------------------------------------------

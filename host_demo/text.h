@@ -46,7 +46,7 @@ size_t utf8_sequence(const char *text, size_t length);
 /* Columns that valid UTF-8 takes on a terminal, about. */
 size_t utf8_columns(const char *text, size_t length);
 
-/* The one of COUNT words that is nearest to WORD, or NULL where none is near. */
+/* The one of COUNT words that begins with WORD, else the one that is nearest, or NULL. */
 const char *nearest_word(const char *word, const char *const *words, size_t count);
 
 /* Fills ERROR and returns STATUS. */

@@ -207,12 +207,19 @@ static bool is_listed(const words *list, const char *name)
     return false;
 }
 
-static void add_names(words *names, nearest_word *nearest, const char *folder)
+/* The name that somebody who wrote another one probably meant. */
+typedef struct name_guess {
+    nearest_search search;
+    char name[64]; /* "" while none is near */
+} name_guess;
+
+static void add_names(words *names, name_guess *guess, const char *folder)
 {
     plugin_names found;
     plugin_names_read(folder, &found); /* without memory: as many as there are */
     for (size_t i = 0; i < found.count; i++) {
-        nearest_word_offer(nearest, found.names[i]);
+        if (nearest_consider(&guess->search, found.names[i]))
+            snprintf(guess->name, sizeof guess->name, "%s", found.names[i]);
         if (!is_listed(names, found.names[i]))
             add_words(names, ", ", found.names[i], "");
     }
@@ -230,18 +237,17 @@ static int32_t not_found(const char *name, const search_path *path, code_executo
 {
     words names = {.length = 0};
     words folders = {.length = 0};
-    nearest_word nearest;
-    nearest_word_begin(&nearest, name);
+    name_guess guess = {.search = nearest_begin(name)};
     for (size_t i = 0; i < path->count; i++) {
-        add_names(&names, &nearest, path->folders[i]);
+        add_names(&names, &guess, path->folders[i]);
         add_words(&folders, ", ", path->folders[i], remark_on_folder(path->folders[i]));
     }
     quoted_name quoted = quote_name(name);
-    const char *guess = nearest_word_get(&nearest);
+    bool guessed = guess.name[0] != '\0';
     return fail(error, CODE_EXECUTOR_NOT_FOUND,
                 "There is no plugin \"%s\"%s%s%s Plugins that are there: %s. Folders searched: %s.",
-                quoted.text, guess != NULL ? "; did you mean \"" : ".", guess != NULL ? guess : "",
-                guess != NULL ? "\"?" : "", names.length > 0 ? names.text : "none", folders.text);
+                quoted.text, guessed ? "; did you mean \"" : ".", guess.name, guessed ? "\"?" : "",
+                names.length > 0 ? names.text : "none", folders.text);
 }
 
 static int32_t load_name(const char *name, code_executor_plugin **plugin,

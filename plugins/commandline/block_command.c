@@ -3,7 +3,7 @@
  * block_command.c: see block_command.h.
  */
 #include "block_command.h"
-#include "text.h"
+#include "ascii.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -76,7 +76,7 @@ static const char *const *fill_words(const char *const *words, const char *file,
  * shells, and `@x` is a list of arguments to compilers. */
 static bool looks_special(const char *name)
 {
-    char first = text_lower(name[0]);
+    char first = ascii_lower(name[0]);
     return !(first >= 'a' && first <= 'z') && !(first >= '0' && first <= '9') && first != '_' &&
            first != '.';
 }

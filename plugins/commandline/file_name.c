@@ -4,7 +4,7 @@
  * not leave through a link is workspace.c's care. See file_name.h.
  */
 #include "file_name.h"
-#include "text.h"
+#include "ascii.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static bool skip(struct piece *piece, const char *prefix)
     if (piece->length < length)
         return false;
     for (size_t i = 0; i < length; i++)
-        if (text_lower(piece->at[i]) != prefix[i])
+        if (ascii_lower(piece->at[i]) != prefix[i])
             return false;
     piece->at += length;
     piece->length -= length;
@@ -90,7 +90,7 @@ static void strip_quotes(struct piece *piece)
 
 static bool is_plain(char character)
 {
-    char lower = text_lower(character);
+    char lower = ascii_lower(character);
     return (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9') || lower == '_' ||
            lower == '.' || lower == '/' || lower == '-';
 }

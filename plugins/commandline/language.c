@@ -6,6 +6,7 @@
  */
 #include "language.h"
 #include "arena.h"
+#include "ascii.h"
 #include "config.h"
 #include "nearest.h"
 #include "text.h"
@@ -340,7 +341,7 @@ static language *add_language(language_table *table, const char *name, json_obje
     if (!copy)
         return NULL;
     for (char *c = copy; *c; c++)
-        *c = text_lower(*c);
+        *c = ascii_lower(*c);
     language *known = &table->languages[table->count++];
     known->name = copy;
     known->extension = copy;

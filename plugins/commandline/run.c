@@ -9,6 +9,7 @@
  */
 #include "run.h"
 #include "arena.h"
+#include "ascii.h"
 #include "block_command.h"
 #include "block_file.h"
 #include "output.h"
@@ -152,7 +153,7 @@ static int32_t refuse_language(struct block_run *self, const char *word)
     char words[160];
     text_shorten(word, lower, sizeof lower);
     for (char *c = lower; *c; c++)
-        *c = text_lower(*c);
+        *c = ascii_lower(*c);
     snprintf(words, sizeof words, "Unsupported language %s\n", lower);
     return refuse(self, words);
 }

@@ -3,7 +3,7 @@
  * image_reference.c: takes names of images and registries apart; see image_reference.h.
  */
 #include "image_reference.h"
-#include "text.h"
+#include "ascii.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static bool part_is(struct part part, const char *text)
     if (strlen(text) != part.length)
         return false;
     for (size_t i = 0; i < part.length; i++)
-        if (text_lower(part.begin[i]) != text_lower(text[i]))
+        if (ascii_lower(part.begin[i]) != ascii_lower(text[i]))
             return false;
     return true;
 }
@@ -50,7 +50,7 @@ bool registry_is_same(const char *a, const char *b)
     if (left.length != right.length)
         return false;
     for (size_t i = 0; i < left.length; i++)
-        if (text_lower(left.begin[i]) != text_lower(right.begin[i]))
+        if (ascii_lower(left.begin[i]) != ascii_lower(right.begin[i]))
             return false;
     return true;
 }

@@ -4,6 +4,6 @@ set(extract_sources
 list(TRANSFORM extract_sources PREPEND ${PROJECT_SOURCE_DIR}/plugin_api/host/)
 code_executor_fuzz(extract
     SOURCES ${extract_sources}
-    INCLUDES ${PROJECT_SOURCE_DIR}/plugin_api/host
+    INCLUDES ${PROJECT_SOURCE_DIR}/plugin_api/host ${PROJECT_SOURCE_DIR}/common
     LIBRARIES code_executor_host
     FLAGS ${CMARK_LDFLAGS} ${CMARK_CFLAGS})

@@ -21,7 +21,8 @@ target_link_libraries(host_with_test_memory
     PUBLIC code_executor_api
     PRIVATE code_executor_options
     INTERFACE PkgConfig::CMARK Threads::Threads ${CMAKE_DL_LIBS})
-target_include_directories(host_with_test_memory PUBLIC ${PROJECT_SOURCE_DIR}/plugin_api/host)
+target_include_directories(host_with_test_memory PUBLIC ${PROJECT_SOURCE_DIR}/plugin_api/host
+    PRIVATE ${PROJECT_SOURCE_DIR}/common)
 
 host_unit_test(plugin_header LIBRARIES code_executor_api Threads::Threads)
 host_unit_test(words LIBRARIES code_executor_host)

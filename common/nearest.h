@@ -9,6 +9,7 @@
 #ifndef CODE_EXECUTOR_NEAREST_H
 #define CODE_EXECUTOR_NEAREST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct nearest_search {
@@ -19,7 +20,7 @@ typedef struct nearest_search {
 
 nearest_search nearest_begin(const char *word);
 
-/* KNOWN must live as long as the search is read. */
-void nearest_consider(nearest_search *search, const char *known);
+/* Whether KNOWN is now the nearest. It must live as long as the search is read, or be copied then. */
+bool nearest_consider(nearest_search *search, const char *known);
 
 #endif /* CODE_EXECUTOR_NEAREST_H */

@@ -8,9 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* ASCII alone, whatever the locale: a host under a Turkish one must not lose "PIP". */
-char text_lower(char character);
-bool text_equal(const char *a, const char *b); /* without regard to case */
+/* Without regard to the case of ASCII letters. */
+bool text_equal(const char *a, const char *b);
 
 /* LENGTH, or up to three bytes less where that would cut a UTF-8 character of BYTES in two. */
 size_t text_boundary(const char *bytes, size_t length);

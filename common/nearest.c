@@ -4,14 +4,14 @@
  * letter is none, and `-` is `_` (workDir, work-dir, wrok_dir: all one edit from work_dir or less).
  */
 #include "nearest.h"
-#include "text.h"
+#include "ascii.h"
 #include <string.h>
 
 #define WORD_MAX 64 /* longer words are near to nothing */
 
 static char fold(char character)
 {
-    return character == '-' ? '_' : text_lower(character);
+    return character == '-' ? '_' : ascii_lower(character);
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -51,16 +51,17 @@ nearest_search nearest_begin(const char *word)
     return (nearest_search){.word = word, .distance = near};
 }
 
-void nearest_consider(nearest_search *search, const char *known)
+bool nearest_consider(nearest_search *search, const char *known)
 {
     size_t length = strlen(search->word);
     size_t known_length = strlen(known);
     if (length > WORD_MAX || known_length > WORD_MAX)
-        return;
+        return false;
     size_t found = distance(search->word, length, known, known_length);
     /* The first of equally near words stays. */
-    if (found < search->distance || (found == search->distance && !search->nearest)) {
-        search->distance = found;
-        search->nearest = known;
-    }
+    if (found > search->distance || (found == search->distance && search->nearest))
+        return false;
+    search->distance = found;
+    search->nearest = known;
+    return true;
 }

@@ -3,8 +3,8 @@
  * ascii.h: letters without regard to case. The C library's functions follow the host's locale, in some
  * of which the lower case of I is no i.
  */
-#ifndef CODE_EXECUTOR_HOST_ASCII_H
-#define CODE_EXECUTOR_HOST_ASCII_H
+#ifndef CODE_EXECUTOR_ASCII_H
+#define CODE_EXECUTOR_ASCII_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,4 +22,4 @@ static inline bool ascii_equal(const char *a, const char *b, size_t length)
     return true;
 }
 
-#endif /* CODE_EXECUTOR_HOST_ASCII_H */
+#endif /* CODE_EXECUTOR_ASCII_H */

@@ -3,22 +3,18 @@
  * text.c: letters, characters and short forms; see text.h.
  */
 #include "text.h"
+#include "ascii.h"
 #include <string.h>
 
 #define ELLIPSIS "\xe2\x80\xa6"
 
-char text_lower(char character)
-{
-    return character >= 'A' && character <= 'Z' ? (char)(character + ('a' - 'A')) : character;
-}
-
 bool text_equal(const char *a, const char *b)
 {
-    while (*a && text_lower(*a) == text_lower(*b)) {
+    while (*a && ascii_lower(*a) == ascii_lower(*b)) {
         a++;
         b++;
     }
-    return text_lower(*a) == text_lower(*b);
+    return ascii_lower(*a) == ascii_lower(*b);
 }
 
 static bool is_continuation(char byte)
