@@ -36,7 +36,7 @@
  *     image.h image_reference.h pull_progress.h  pulling, and the names of images
  *     platform.h       images for other machines
  *     registry_credentials.h docker_config.h credential_helper.h  what they are pulled with
- *     existing_container.h existing_workspace.h  a container that somebody else has started
+ *     existing_container.h existing_runner.h existing_workspace.h  a container that somebody else has started
  *     leftovers.h      lists and removes what carries our labels, on request
  *     sweep.h labels.h volumes.h  what dead hosts left, and how it is known
  *     attach.h stream.h the wire

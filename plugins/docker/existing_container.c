@@ -5,8 +5,9 @@
  * The runner's file goes into the root folder: there nobody but root can replace it before it is run, no
  * tmpfs hides it from the engine, and every image has one. With a read-only root it goes into the workspace.
  * Where the runner is root it removes its file itself as soon as it runs; another user may not be able
- * to, so there a second, short-lived exec does it as root. Where no mount of the container's shows the
- * workspace, it is copied to a folder beside the file, which goes at the end in the same ways.
+ * to, so there a second exec does it as root. Where no mount of the container's shows the workspace, it is
+ * copied to a folder beside the file, which goes when the runner does, in the same ways (runner/guest.h). Where
+ * both were killed a third one does it at the end, or the next start in the same container.
  *
  * Attack: root in the container (or, in the workspace, whoever may write there) replaces the file between
  * the two requests, and forges results. It could do so with a debugger at any time: a container that is
@@ -17,11 +18,10 @@
 #include "clock.h"
 #include "config.h"
 #include "docker.h"
+#include "existing_runner.h"
 #include "existing_workspace.h"
 #include "json.h"
 #include "runner/remove_itself.h"
-#include "runner_archive.h"
-#include "runner_choice.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -29,8 +29,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_PREFIX    ".code_executor-"
-#define COPY_SUFFIX    "-workspace"
 #define USUAL_LIMIT_MS 500
 #define END_LIMIT_MS   10000 /* a tree that resists takes the runner a while to kill */
 #define LOOK_EVERY_MS  10
@@ -132,7 +130,8 @@ static int32_t inspect(struct existing *self, code_executor_error *error)
 /* A folder for the copy of the workspace, which goes with the runner. */
 static int32_t choose_copy(struct existing *self, code_executor_error *error)
 {
-    if (asprintf(&self->folder, "/" FILE_PREFIX "%s" COPY_SUFFIX, self->docker->launch_id) >= 0)
+    if (asprintf(&self->folder, "/" RUNNER_FILE_PREFIX "%s" RUNNER_FOLDER_SUFFIX,
+                 self->docker->launch_id) >= 0)
         return CODE_EXECUTOR_OK;
     self->folder = NULL;
     return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
@@ -167,9 +166,7 @@ static int32_t put_runner(struct existing *self, code_executor_error *error)
     json_object *host = json_member(self->inspected, "HostConfig");
     bool read_only = json_object_get_boolean(json_member(host, "ReadonlyRootfs"));
     char name[64];
-    struct answer CLEANUP_ANSWER answer = {0};
-    struct runner_archive CLEANUP_ARCHIVE archive = {0};
-    snprintf(name, sizeof name, FILE_PREFIX "%s", docker->launch_id);
+    snprintf(name, sizeof name, RUNNER_FILE_PREFIX "%s", docker->launch_id);
     bool beside = read_only && docker->way != WORKSPACE_COPIED;
     docker->runner_in_workspace = beside;
     if (asprintf(&docker->runner_file, "%s/%s", beside ? self->folder : "", name) < 0) {
@@ -178,79 +175,12 @@ static int32_t put_runner(struct existing *self, code_executor_error *error)
     }
     char folder[96] = "";
     if (docker->way == WORKSPACE_COPIED)
-        snprintf(folder, sizeof folder, "%s" COPY_SUFFIX, name);
-    int32_t status = CODE_EXECUTOR_OK;
-    if (!docker->runner_path)
-        status =
-            runner_choice(docker->engine, self->context->runner_path, &docker->runner_path, error);
-    if (status == CODE_EXECUTOR_OK)
-        status = runner_archive_make(docker->runner_path, name, NULL, &archive, error);
-    if (status == CODE_EXECUTOR_OK && folder[0])
-        status = runner_archive_add_folder(&archive, folder, error);
-    if (status == CODE_EXECUTOR_OK)
-        status = runner_archive_put(&archive, docker->engine, docker->container.id,
-                                    beside ? self->folder : "/", &answer, error);
-    if (status == CODE_EXECUTOR_OK && answer.status != 200)
-        status = engine_refusal(docker->engine, &answer,
-                                "put the runner into the container (its root is read-only, or the "
-                                "engine refuses)",
-                                error);
-    return status;
+        snprintf(folder, sizeof folder, "%s" RUNNER_FOLDER_SUFFIX, name);
+    return existing_runner_bring(docker, self->context, name, folder[0] ? folder : NULL,
+                                 beside ? self->folder : "/", error);
 }
 
-/* ---- exec -------------------------------------------------------------------------------------- */
-
-struct exec_options {
-    const char *argument;
-    const char *user;   /* NULL: the container's own */
-    const char *folder; /* NULL: the container's own */
-    bool attach;
-    bool own_home; /* the user has none in the image */
-    bool removes_folder;
-};
-
-static json_object *exec_body(const char *program, const struct exec_options *options)
-{
-    json_object *body = json_object_new_object();
-    json_object *command = body ? json_put_array(body, "Cmd") : NULL;
-    bool whole = command && json_append_string(command, program) &&
-                 json_append_string(command, options->argument) &&
-                 (!options->removes_folder || json_append_string(command, RUNNER_REMOVES_FOLDER)) &&
-                 json_put_boolean(body, "AttachStdin", options->attach) &&
-                 json_put_boolean(body, "AttachStdout", options->attach) &&
-                 json_put_boolean(body, "AttachStderr", options->attach) &&
-                 json_put_boolean(body, "Tty", false) && json_put_string(body, "DetachKeys", "") &&
-                 (!options->user || json_put_string(body, "User", options->user)) &&
-                 (!options->folder || json_put_string(body, "WorkingDir", options->folder));
-    if (whole && options->own_home) {
-        json_object *environment = json_put_array(body, "Env");
-        whole = environment && json_append_string(environment, "HOME=/tmp");
-    }
-    if (whole)
-        return body;
-    json_object_put(body);
-    return NULL;
-}
-
-static int32_t create_exec(struct docker *docker, const struct exec_options *options,
-                           char id[CONTAINER_ID_SIZE], code_executor_error *error)
-{
-    char path[160];
-    struct answer CLEANUP_ANSWER answer = {0};
-    json_object CLEANUP_JSON *body = exec_body(docker->runner_file, options);
-    id[0] = '\0';
-    if (!body)
-        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
-    snprintf(path, sizeof path, "/containers/%s/exec", docker->container.id);
-    int32_t status = engine_call(docker->engine, "POST", path, body, &answer, error);
-    if (status != CODE_EXECUTOR_OK)
-        return status;
-    const char *made = json_string(answer.json, "Id");
-    if (answer.status != 201 || !made || strlen(made) >= CONTAINER_ID_SIZE)
-        return engine_refusal(docker->engine, &answer, "run the runner in the container", error);
-    strcpy(id, made);
-    return CODE_EXECUTOR_OK;
-}
+/* ---- running it --------------------------------------------------------------------------------- */
 
 static bool is_root(const char *user)
 {
@@ -280,7 +210,8 @@ static int32_t run_runner(struct existing *self, transport **opened, code_execut
         .own_home = container_user_is_chosen(config_string(docker->config, "user")),
         .removes_folder = docker->way == WORKSPACE_COPIED,
     };
-    int32_t status = create_exec(docker, &options, docker->container.exec_id, error);
+    int32_t status = existing_runner_exec(docker, docker->runner_file, &options,
+                                          docker->container.exec_id, error);
     if (status == CODE_EXECUTOR_OK)
         status = container_watch(&docker->container, error);
     if (status == CODE_EXECUTOR_OK)
@@ -373,41 +304,73 @@ static void unlink_runner(const struct docker *docker, const char *work_dir)
     close(folder);
 }
 
-/* As root, whom nobody waits for. */
-static int32_t remove_runner(struct docker *docker, code_executor_error *error)
+static void forget_runner(struct docker *docker)
 {
-    char id[CONTAINER_ID_SIZE], path[160], folder[160];
-    bool copied = docker->way == WORKSPACE_COPIED;
-    const struct exec_options options = {.argument = RUNNER_ONLY_REMOVES_ITSELF,
-                                         .user = "0:0",
-                                         .folder = copied ? folder : NULL,
-                                         .removes_folder = copied};
-    snprintf(folder, sizeof folder, "%s" COPY_SUFFIX, docker->runner_file);
-    struct answer CLEANUP_ANSWER answer = {0};
-    json_object CLEANUP_JSON *body = json_tokener_parse("{\"Detach\":true,\"Tty\":false}");
-    int32_t status = create_exec(docker, &options, id, error);
-    if (status != CODE_EXECUTOR_OK)
-        return status;
-    snprintf(path, sizeof path, "/exec/%s/start", id);
-    status = engine_call(docker->engine, "POST", path, body, &answer, error);
-    if (status == CODE_EXECUTOR_OK && answer.status != 200)
-        status = engine_refusal(docker->engine, &answer, "remove the runner", error);
-    return status;
+    free(docker->runner_file);
+    docker->runner_file = NULL;
 }
 
 void existing_container_settle(struct docker *docker, const launch_context *context)
 {
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    /* The folder of a copy must be removed by it, as root, at the end. */
-    if (!docker->runner_file || (!docker->runner_removes_itself && docker->way == WORKSPACE_COPIED))
+    if (!docker->runner_file)
         return;
     if (docker->runner_in_workspace)
         unlink_runner(docker, context->work_dir);
-    else if (!docker->runner_removes_itself && remove_runner(docker, &error) != CODE_EXECUTOR_OK)
+    else if (!docker->runner_removes_itself &&
+             existing_runner_take_care(docker, docker->runner_file, docker->way == WORKSPACE_COPIED,
+                                       &error) != CODE_EXECUTOR_OK)
         launch_log(context, CODE_EXECUTOR_LOG_WARNING, "%s stays in container %s: %s",
                    docker->runner_file, docker->container.name, error.message);
-    free(docker->runner_file);
-    docker->runner_file = NULL;
+    forget_runner(docker);
+}
+
+/* Whether the container runs, so that what is left there can be cleared away. */
+static bool copy_can_go(struct docker *docker)
+{
+    char path[160];
+    struct answer CLEANUP_ANSWER answer = {0};
+    snprintf(path, sizeof path, "/containers/%s/json", docker->container.id);
+    return engine_call(docker->engine, "GET", path, NULL, &answer, NULL) == CODE_EXECUTOR_OK &&
+           json_object_get_boolean(json_member(json_member(answer.json, "State"), "Running"));
+}
+
+/* A folder of ours is still there: the runner was killed, or the caretaker, or both with the container. */
+static void clear_copy(struct docker *docker, const launch_context *context, const char *folder)
+{
+    char name[64], file[80];
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    snprintf(name, sizeof name, RUNNER_FILE_PREFIX "%s", docker->launch_id);
+    snprintf(file, sizeof file, "/%s", name);
+    int32_t status = CODE_EXECUTOR_OK;
+    if (!copy_can_go(docker))
+        status = error_set(&error, CODE_EXECUTOR_UNAVAILABLE, "the container does not run");
+    if (status == CODE_EXECUTOR_OK)
+        status = existing_runner_bring(docker, context, name, NULL, "/", &error);
+    if (status == CODE_EXECUTOR_OK)
+        status = existing_runner_take_care(docker, file, true, &error);
+    if (status != CODE_EXECUTOR_OK)
+        launch_log(context, CODE_EXECUTOR_LOG_WARNING,
+                   "%s stays in container %s until code runs there again: %s", folder,
+                   docker->container.name, error.message);
+}
+
+/* The runner has ended, and should have removed the copy; or the caretaker is about to. */
+static void see_copy_gone(struct docker *docker, const launch_context *context)
+{
+    char folder[96];
+    int64_t size = -1, deadline_ms = now_ms() + USUAL_LIMIT_MS;
+    snprintf(folder, sizeof folder, "/" RUNNER_FILE_PREFIX "%s" RUNNER_FOLDER_SUFFIX,
+             docker->launch_id);
+    while (container_look(&docker->container, folder, "look at the copied workspace", &size,
+                          NULL) == CODE_EXECUTOR_OK &&
+           size >= 0) {
+        if (now_ms() >= deadline_ms) {
+            clear_copy(docker, context, folder);
+            return;
+        }
+        poll(NULL, 0, LOOK_EVERY_MS);
+    }
 }
 
 int32_t existing_container_leave(struct docker *docker, const launch_context *context,
@@ -416,14 +379,14 @@ int32_t existing_container_leave(struct docker *docker, const launch_context *co
     int32_t status = CODE_EXECUTOR_OK;
     if (!await_runner(docker, USUAL_LIMIT_MS))
         status = judge_left(docker, error);
-    if (docker->runner_file) { /* it has never answered, or is needed up to now */
-        if (docker->runner_in_workspace)
-            unlink_runner(docker, context->work_dir);
-        else
-            remove_runner(docker, NULL);
-        free(docker->runner_file);
-        docker->runner_file = NULL;
-    }
+    if (docker->runner_file && docker->runner_in_workspace) /* it has never answered */
+        unlink_runner(docker, context->work_dir);
+    else if (docker->runner_file)
+        existing_runner_take_care(docker, docker->runner_file, docker->way == WORKSPACE_COPIED,
+                                  NULL);
+    else if (docker->way == WORKSPACE_COPIED && status == CODE_EXECUTOR_OK)
+        see_copy_gone(docker, context);
+    forget_runner(docker);
     container_let_go(&docker->container);
     docker->container.exec_id[0] = '\0';
     return status;

@@ -42,19 +42,18 @@
  * Files: request.c takes frames apart (fuzzed), connection.c moves them, execution.c serves the host,
  * supervision.c has to do with the supervisors, over channel.c, and record.c keeps what both know. supervisor.c,
  * command.c and kill_tree.c are one execution's own process, guard.c holds the defences, orphans.c is about
- * what killed supervisors leave, collect.c is a command of its own; outcome.c, launch.c, input.c, write_file.c
- * and memory_events.c are about what their names say.
+ * what killed supervisors leave, guest.c about a place that is not ours, collect.c is a command of its own;
+ * outcome.c, launch.c, input.c, write_file.c and memory_events.c are about what their names say.
  */
 #include "collect.h"
 #include "command.h"
 #include "connection.h"
 #include "execution.h"
 #include "guard.h"
+#include "guest.h"
 #include "kill_tree.h"
 #include "launch.h"
 #include "memory_events.h"
-#include "remove_folder.h"
-#include "remove_itself.h"
 #include "stay.h"
 #include "system.h"
 #include "write_file.h"
@@ -82,7 +81,6 @@ static struct {
     bool greeted; /* HELLO has come */
     uint64_t hello_deadline;
     int signals;
-    bool removes_folder; /* at its end */
     bool reaped_all;
     bool ended;
     bool input_ended; /* and yet it goes on */
@@ -340,29 +338,15 @@ static void shut_down(void)
         step(deadline);
 }
 
-/* The file was started by its absolute path, and may not be ours to remove: then the host sees to it. Whether
- * that was all. */
-static bool remove_itself(int count, char **words)
-{
-    bool removes = count > 1 && strcmp(words[1], RUNNER_REMOVES_ITSELF) == 0;
-    bool only_removes = count > 1 && strcmp(words[1], RUNNER_ONLY_REMOVES_ITSELF) == 0;
-    runner.removes_folder = count > 2 && strcmp(words[2], RUNNER_REMOVES_FOLDER) == 0;
-    if (removes || only_removes)
-        (void)unlink(words[0]);
-    if (only_removes && runner.removes_folder)
-        remove_folder();
-    return only_removes;
-}
-
 int main(int count, char **words)
 {
     if (count > 1 && strcmp(words[1], COLLECT_WORD) == 0)
         return collect_main(count - 2, words + 2);
     if (count > 1 && strcmp(words[1], SHARE_WORD) == 0)
         return share_main();
-    if (remove_itself(count, words))
-        return RUNNER_ENDED;
     guard_runner();
+    if (guest_enter(count, words))
+        return RUNNER_ENDED;
     tree_prepare();
     launch_open();
     write_file_open();
@@ -390,7 +374,6 @@ int main(int count, char **words)
     if (count == 2 && strcmp(words[1], RUNNER_STAYS) == 0 && runner.greeted)
         stay();
     shut_down();
-    if (runner.removes_folder)
-        remove_folder();
+    guest_leave();
     return runner.status;
 }

@@ -20,9 +20,9 @@
 /* Folders within folders; what lies deeper stays. */
 enum { DEPTH_MAX = 256 };
 
-static void empty(int folder, unsigned depth);
+static void empty(int folder, unsigned depth, uint64_t deadline);
 
-static void remove_entry(int folder, const char *name, unsigned depth)
+static void remove_entry(int folder, const char *name, unsigned depth, uint64_t deadline)
 {
     if (unlinkat(folder, name, 0) == 0 || (errno != EISDIR && errno != EPERM))
         return;
@@ -32,14 +32,14 @@ static void remove_entry(int folder, const char *name, unsigned depth)
     };
     int inner = (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
     if (inner >= 0 && depth < DEPTH_MAX)
-        empty(inner, depth + 1);
+        empty(inner, depth + 1, deadline);
     else if (inner >= 0)
         close(inner);
     (void)unlinkat(folder, name, AT_REMOVEDIR);
 }
 
 /* Closes FOLDER. */
-static void empty(int folder, unsigned depth)
+static void empty(int folder, unsigned depth, uint64_t deadline)
 {
     DIR *entries = fdopendir(folder);
     if (!entries) {
@@ -47,10 +47,15 @@ static void empty(int folder, unsigned depth)
         return;
     }
     struct dirent *entry;
-    while ((entry = readdir(entries)))
+    while (now_ns() < deadline && (entry = readdir(entries)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            remove_entry(dirfd(entries), entry->d_name, depth);
+            remove_entry(dirfd(entries), entry->d_name, depth, deadline);
     closedir(entries);
+}
+
+void remove_contents(int folder, uint64_t deadline)
+{
+    empty(folder, 0, deadline);
 }
 
 void remove_folder(void)
@@ -58,7 +63,7 @@ void remove_folder(void)
     char path[PATH_MAX];
     int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0)
-        empty(folder, 0);
+        remove_contents(folder, NEVER);
     if (getcwd(path, sizeof path))
         (void)rmdir(path);
 }

@@ -14,6 +14,7 @@ set(docker_tests
     docker
     docker_discovery
     docker_existing
+    docker_existing_leftovers
     docker_kinds
     docker_leftovers
     docker_options
@@ -30,6 +31,9 @@ foreach(name ${docker_tests})
     target_link_libraries(integration_${name} PRIVATE docker_support)
     add_test(NAME integration.${name} COMMAND integration_${name})
     set_tests_properties(integration.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+endforeach()
+foreach(name docker_existing docker_existing_leftovers)
+    target_sources(integration_${name} PRIVATE existing_support.c)
 endforeach()
 foreach(name docker_reach docker_ssh)
     target_sources(integration_${name} PRIVATE reach_support.c)
