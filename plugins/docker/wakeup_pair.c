@@ -111,10 +111,18 @@ CURLM *wakeup_pair_guard(struct wakeup_pair *pair)
     return multi;
 }
 
+/* The numbers stay taken until libcurl closes them, and lead to nothing that a child could hold open: so a fork
+ * between here and there finds no connection that nobody closes in it. */
 void wakeup_pair_release(struct wakeup_pair *pair)
 {
     fork_guard_enter();
-    fork_guard_remove(pair->descriptors[0]);
-    fork_guard_remove(pair->descriptors[1]);
+    int nothing = open("/", O_PATH | O_CLOEXEC);
+    for (size_t i = 0; i < 2; i++) {
+        if (nothing >= 0 && pair->descriptors[i] >= 0)
+            dup3(nothing, pair->descriptors[i], O_CLOEXEC);
+        fork_guard_remove(pair->descriptors[i]);
+    }
+    if (nothing >= 0)
+        close(nothing);
     fork_guard_leave();
 }

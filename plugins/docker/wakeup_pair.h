@@ -18,7 +18,7 @@ struct wakeup_pair {
 /* A multi handle whose pair is close-on-exec and known to fork_guard.h. NULL: no memory. */
 CURLM *wakeup_pair_guard(struct wakeup_pair *pair);
 
-/* Before curl_multi_cleanup, which closes the pair. */
+/* Right before curl_multi_cleanup, which closes the numbers; the pair itself is closed here. */
 void wakeup_pair_release(struct wakeup_pair *pair);
 
 #endif /* CODE_EXECUTOR_DOCKER_WAKEUP_PAIR_H */
