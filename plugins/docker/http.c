@@ -383,24 +383,50 @@ static void note_ends(http_client *client)
     }
 }
 
+/*
+ * Attack: an engine, or who sits between, sends a byte a second, and each would be a sign of life. Only of what
+ * goes on for as long as something goes on (a pull) that is enough.
+ */
+static bool is_stream(const http_transfer *transfer)
+{
+    return transfer->on_data && transfer->head_done;
+}
+
 static bool is_readable(int descriptor)
 {
     struct pollfd one = {.fd = descriptor, .events = POLLIN};
     return descriptor >= 0 && poll(&one, 1, 0) > 0;
 }
 
-static int32_t wait_for_news(http_client *client, http_patience patience, int64_t heard_ms,
+/* Nothing has come at all, or, of an answer that has to come to an end, not enough. */
+static int32_t give_up(const http_transfer *transfer, int limit_ms, int64_t began_ms,
+                       code_executor_error *error)
+{
+    const char *address = transfer->client->endpoint->address;
+    int seconds = (limit_ms + 999) / 1000;
+    if (transfer->heard_ms > began_ms && !is_stream(transfer))
+        return error_set(error, CODE_EXECUTOR_TIMED_OUT,
+                         "the Docker engine at %s has not sent all of its answer within %d s: is "
+                         "it hung, or the way to it that slow?",
+                         address, seconds);
+    return error_set(error, CODE_EXECUTOR_TIMED_OUT,
+                     "the Docker engine at %s has not answered for %d s: is it hung?", address,
+                     seconds);
+}
+
+static int32_t wait_for_news(http_transfer *transfer, http_patience patience, int64_t began_ms,
                              code_executor_error *error)
 {
-    int64_t left = 3600 * 1000;
+    http_client *client = transfer->client;
+    int64_t left = 3600 * 1000, since_ms = began_ms;
+    if (is_stream(transfer) && transfer->heard_ms > began_ms)
+        since_ms = transfer->heard_ms;
     if (is_readable(patience.cancel_fd))
         return error_set(error, CODE_EXECUTOR_CANCELLED, "cancelled");
     if (patience.limit_ms > 0) {
-        left = heard_ms + patience.limit_ms - now_ms();
+        left = since_ms + patience.limit_ms - now_ms();
         if (left <= 0)
-            return error_set(error, CODE_EXECUTOR_TIMED_OUT,
-                             "the Docker engine at %s has not answered for %d s: is it hung?",
-                             client->endpoint->address, (patience.limit_ms + 999) / 1000);
+            return give_up(transfer, patience.limit_ms, began_ms, error);
     }
     struct curl_waitfd cancel = {.fd = patience.cancel_fd, .events = CURL_WAIT_POLLIN};
     curl_multi_poll(client->multi, &cancel, patience.cancel_fd >= 0 ? 1 : 0, (int)left, NULL);
@@ -423,8 +449,7 @@ static int32_t await(http_transfer *transfer, bool head, http_patience patience,
             return translate(transfer, error);
         if (head && transfer->head_done)
             return CODE_EXECUTOR_OK;
-        int64_t heard_ms = transfer->heard_ms > began_ms ? transfer->heard_ms : began_ms;
-        int32_t status = wait_for_news(client, patience, heard_ms, error);
+        int32_t status = wait_for_news(transfer, patience, began_ms, error);
         if (status != CODE_EXECUTOR_OK)
             return status;
     }

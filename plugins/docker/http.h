@@ -21,7 +21,7 @@ typedef struct http_client http_client;
 typedef struct http_transfer http_transfer;
 
 /* How long to wait, and for whom: gives up (CANCELLED) when CANCEL_FD (-1: none) becomes readable, and
- * (TIMED_OUT) when LIMIT_MS (0: none) have passed without a byte. */
+ * (TIMED_OUT) when LIMIT_MS (0: none) have passed; in the answer to a request with on_data, without a byte. */
 typedef struct http_patience {
     int cancel_fd;
     int limit_ms;
