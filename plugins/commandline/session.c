@@ -295,17 +295,34 @@ static bool is_readable(int fd)
     return fd >= 0 && poll(&ready, 1, 0) > 0;
 }
 
+static void say_hello(connection *link, bool keep_ptrace)
+{
+    buffer hello = {0};
+    const transport *over = link->transport;
+    uint32_t meets = over->rendezvous_name ? HELLO_RENDEZVOUS : 0;
+    buffer_append_u32(&hello, PROTOCOL_MAGIC);
+    buffer_append_u32(&hello, PROTOCOL_VERSION);
+    buffer_append_u32(&hello, meets | (keep_ptrace ? HELLO_KEEP_PTRACE : 0));
+    if (meets) {
+        buffer_append_string(&hello, over->rendezvous_name);
+        buffer_append_string(&hello, over->rendezvous_proof);
+    }
+    if (hello.failed)
+        connection_fail(link, CODE_EXECUTOR_NO_MEMORY, "no memory for a frame to the runner");
+    else
+        connection_put(link,
+                       (struct frame_header){(uint32_t)buffer_length(&hello), FRAME_HELLO, 0, 0},
+                       buffer_data(&hello));
+    buffer_free(&hello);
+    connection_flush(link);
+}
+
 /* Lock held. */
 static int32_t shake_hands(session *self, bool keep_ptrace, int cancel_fd,
                            code_executor_error *error)
 {
     connection *link = &self->connection;
-    unsigned char hello[12];
-    put_u32(hello, PROTOCOL_MAGIC);
-    put_u32(hello + 4, PROTOCOL_VERSION);
-    put_u32(hello + 8, keep_ptrace ? HELLO_KEEP_PTRACE : 0);
-    connection_put(link, (struct frame_header){sizeof hello, FRAME_HELLO, 0, 0}, hello);
-    connection_flush(link);
+    say_hello(link, keep_ptrace);
     int64_t deadline = connection_now() + HELLO_DEADLINE_SECONDS * 1000;
     while (!self->greeted && !is_over(self)) {
         if (connection_receive(link, take_frame, self))

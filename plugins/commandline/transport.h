@@ -54,6 +54,9 @@ struct transport {
     const struct transport_operations *operations;
     /* Set by explain: the limit of memory of the environment as a whole ended it. */
     bool out_of_memory;
+    /* For HELLO: where the runner may find a shorter way (runner/rendezvous.h). NULL: nowhere. */
+    const char *rendezvous_name;
+    const char *rendezvous_proof;
     /* an implementation embeds this at the beginning of its own structure */
 };
 

@@ -4,6 +4,7 @@
  *
  *     send     ─▶ libcurl ─▶ socket ─▶ engine ─▶ runner's standard input
  *     receive  ◀─ demultiplexer ◀─ buffer ◀─ libcurl ◀─ engine ◀─ runner's standard output and error
+ *        └──────── or both: the socket of a rendezvous ──────────── runner
  *
  * libcurl makes the connection and carries the bytes (over TLS too); the request and the head of the
  * answer are written and read here, because libcurl gives a connection away only before HTTP begins.
@@ -14,6 +15,7 @@
 #include "clock.h"
 #include "existing_container.h"
 #include "json.h"
+#include "rendezvous.h"
 #include "stream.h"
 #include <errno.h>
 #include <poll.h>
@@ -32,6 +34,7 @@ struct attachment {
     struct container *container;
     CURL *connection;
     int socket;
+    struct rendezvous rendezvous;
     bool ended;
     const char *malformed; /* why the stream cannot be read, or NULL */
     struct demultiplexer demultiplexer;
@@ -127,14 +130,25 @@ static size_t distribute(struct attachment *self, char *to, size_t size)
 
 /* ---- the transport ----------------------------------------------------------------------------- */
 
-static ssize_t attachment_send(transport *base, const void *bytes, size_t length)
+static bool is_direct(const struct attachment *self)
 {
-    return send_some((struct attachment *)base, bytes, length);
+    return self->rendezvous.state == RENDEZVOUS_TAKEN;
 }
 
-static ssize_t attachment_receive(transport *base, void *buffer, size_t size)
+static ssize_t attachment_send(transport *base, const void *bytes, size_t length)
 {
     struct attachment *self = (struct attachment *)base;
+    if (!is_direct(self))
+        return send_some(self, bytes, length);
+    if (self->ended)
+        return TRANSPORT_END;
+    transport *way = self->rendezvous.way;
+    ssize_t count = way->operations->send(way, bytes, length);
+    return count == TRANSPORT_AGAIN ? nothing_now(self) : count;
+}
+
+static ssize_t receive_from_stream(struct attachment *self, void *buffer, size_t size)
+{
     for (;;) {
         size_t moved = distribute(self, buffer, size);
         if (moved > 0)
@@ -145,17 +159,54 @@ static ssize_t attachment_receive(transport *base, void *buffer, size_t size)
     }
 }
 
+/* What the stream has besides frames, which are elsewhere: last words, and its end. What an engine makes up on
+ * standard output is nobody's. */
+static void read_rest(struct attachment *self)
+{
+    char nobodys[4096];
+    struct pollfd ready = {.fd = self->socket, .events = POLLIN};
+    if (poll(&ready, 1, 0) <= 0)
+        return;
+    while (receive_from_stream(self, nobodys, sizeof nobodys) > 0)
+        continue;
+}
+
+static ssize_t attachment_receive(transport *base, void *buffer, size_t size)
+{
+    struct attachment *self = (struct attachment *)base;
+    struct rendezvous *rendezvous = &self->rendezvous;
+    ssize_t count = rendezvous_receive(rendezvous, self->container->id, buffer, size);
+    if (is_direct(self)) {
+        self->container->direct = true;
+        if (count != TRANSPORT_AGAIN)
+            return count;
+        read_rest(self);
+        if (!self->ended)
+            return nothing_now(self);
+        /* What came first is read first. */
+        count = rendezvous_receive(rendezvous, self->container->id, buffer, size);
+        return count > 0 ? count : TRANSPORT_END;
+    }
+    count = receive_from_stream(self, buffer, size);
+    if (count > 0) /* the runner has chosen */
+        rendezvous_close(rendezvous);
+    return count;
+}
+
 /* Only descriptors are looked at: another thread may be in send or receive. What libcurl holds back of a TLS
  * record cannot be missed, as receive reads until it finds nothing. */
 static void attachment_wait(transport *base, bool for_sending, int wake_fd, int timeout_ms)
 {
     struct attachment *self = (struct attachment *)base;
-    struct pollfd watched[3] = {
-        {.fd = self->socket, .events = for_sending ? POLLOUT : POLLIN},
+    short wanted = for_sending ? POLLOUT : POLLIN;
+    bool direct = is_direct(self);
+    struct pollfd watched[4] = {
+        {.fd = self->socket, .events = direct ? (for_sending ? 0 : POLLIN) : wanted},
         {.fd = wake_fd, .events = POLLIN},
         {.fd = self->container->news, .events = POLLIN},
+        {.fd = rendezvous_descriptor(&self->rendezvous), .events = direct ? wanted : POLLIN},
     };
-    poll(watched, 3, timeout_ms);
+    poll(watched, 4, timeout_ms);
 }
 
 /* The last words as one line. */
@@ -200,6 +251,8 @@ static void attachment_explain(transport *base, code_executor_error *error)
         return;
     }
     int32_t status = await_end(container, error);
+    if (is_direct(self) && !self->ended)
+        read_rest(self);
     if (status != CODE_EXECUTOR_OK) {
         error_prefix(error, status, "container %s is lost: ", container->name);
         return;
@@ -224,6 +277,7 @@ static void attachment_explain(transport *base, code_executor_error *error)
 static void attachment_close(transport *base)
 {
     struct attachment *self = (struct attachment *)base;
+    rendezvous_close(&self->rendezvous);
     http_disconnect(self->container->engine->http, self->connection);
     free(self);
 }
@@ -419,4 +473,14 @@ int32_t attach_open(struct container *container, transport **opened, code_execut
     }
     *opened = &self->base;
     return CODE_EXECUTOR_OK;
+}
+
+void attach_meet(transport *base, const char *work_dir)
+{
+    struct attachment *self = (struct attachment *)base;
+    rendezvous_open(&self->rendezvous, work_dir);
+    if (self->rendezvous.state == RENDEZVOUS_NONE)
+        return;
+    base->rendezvous_name = self->rendezvous.name;
+    base->rendezvous_proof = self->rendezvous.proof;
 }

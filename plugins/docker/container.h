@@ -28,7 +28,8 @@ struct container {
     char warning[256];     /* what the engine said when it made it, may be empty */
     http_transfer *ending; /* the open request of watch, or NULL */
     struct events *events; /* likewise, or NULL */
-    atomic_int news; /* what is readable when there are events, for poll on any thread; or -1 */
+    atomic_int news;    /* what is readable when there are events, for poll on any thread; or -1 */
+    atomic_bool direct; /* frames do not go through the engine (rendezvous.h) */
     bool started;
     bool ended;
     int64_t exit_code;                 /* valid once ended; -1: not known */

@@ -2,15 +2,17 @@
 /*
  * docker.c: the executor whose code runs in a Docker container.
  *
- * Theory of operation. There are three processes and one wire:
+ * Theory of operation. There are three processes and a wire or two:
  *
  *     host ── libcurl ── engine's socket ── dockerd ── pipes ── runner (PID 1 of the container)
- *      session                 the hijacked attach stream          └─ supervisor ─ python, sh …
+ *      │ session               the hijacked attach stream         │└─ supervisor ─ python, sh …
+ *      └─────────────── a socket in the bound workspace ──────────┘
  *
  * The container's entry point is the runner, the same program that every executor uses, mounted
  * read-only from a volume of the engine (runner_volume.h). The engine hands its standard streams over
  * the connection of an attach request (attach.h), and the session's frames travel on it: a block costs
- * what a process costs, not what an exec through the engine does.
+ * what a process costs, not what an exec through the engine does. Where host and container see the same
+ * workspace, the frames leave the stream for a socket there (rendezvous.h), and a block does without the engine.
  *
  * The stream is also the leash. Standard input is opened once (StdinOnce): when the connection closes,
  * because of stop or because the host died in whatever way, the runner sees end-of-file, kills all that
@@ -39,7 +41,7 @@
  *     existing_container.h existing_runner.h existing_workspace.h  a container that somebody else has started
  *     leftovers.h      lists and removes what carries our labels, on request
  *     sweep.h labels.h volumes.h  what dead hosts left, and how it is known
- *     attach.h stream.h the wire
+ *     attach.h stream.h rendezvous.h  the wire, and a shorter one
  *     engine.h http.h  the API, HTTP
  *     endpoint.h context.h discovery.h tls.h unreachable.h  where the engine is, and why it does not answer
  *     ssh_bridge.h program_path.h  connections through ssh
@@ -153,6 +155,7 @@ void docker_show(struct docker *docker, const struct docker *from)
     snprintf(docker->shown_host, sizeof docker->shown_host, "%s",
              from->found.address ? from->found.address : "");
     docker->shown_copied = from->way == WORKSPACE_COPIED;
+    docker->shown_direct = from->container.direct;
     pthread_mutex_unlock(&docker->lock);
 }
 
@@ -185,7 +188,6 @@ static int32_t launch_beside(struct docker *docker, const launch_context *contex
     launch_log(context, CODE_EXECUTOR_LOG_DEBUG, "the runner runs in container %s",
                docker->container.name);
     engine_clean_up(docker->engine);
-    docker_show(docker, docker);
     return CODE_EXECUTOR_OK;
 }
 
@@ -229,7 +231,6 @@ static int32_t docker_launch(void *state, const launch_context *context, launche
                    docker->container.warning);
     launch_log(context, CODE_EXECUTOR_LOG_DEBUG, "container %s runs", docker->container.name);
     engine_clean_up(docker->engine);
-    docker_show(docker, docker);
     return CODE_EXECUTOR_OK;
 }
 
@@ -318,7 +319,9 @@ static bool describe_engine(struct docker *docker, bool started, json_object *de
         whole = json_put_string(engine, "api_version", docker->shown_version) &&
                 json_put_string(engine, "server", docker->shown_server);
     if (whole && started)
-        whole = json_put_string(description, "workspace", docker->shown_copied ? "copy" : "bind");
+        whole =
+            json_put_string(description, "workspace", docker->shown_copied ? "copy" : "bind") &&
+            json_put_string(description, "connection", docker->shown_direct ? "direct" : "engine");
     json_object *container = whole && started ? json_put_object(description, "container") : NULL;
     if (container)
         whole = json_put_string(container, "id", docker->shown_id) &&

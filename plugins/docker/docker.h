@@ -63,6 +63,7 @@ struct docker {
     char shown_id[CONTAINER_ID_SIZE];
     char shown_name[256];
     bool shown_copied; /* the workspace */
+    bool shown_direct; /* frames do not go through the engine */
 };
 
 /* What an instance does that has no pool. */

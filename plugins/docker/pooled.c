@@ -98,7 +98,6 @@ static bool take(struct docker *docker, const launch_context *context, launched 
         return false;
     docker->taken = taken.state;
     *result = taken.made;
-    docker_show(docker, docker->taken);
     launch_log(context, CODE_EXECUTOR_LOG_DEBUG, "container %s comes from the pool",
                docker->taken->container.name);
     return true;
@@ -122,8 +121,10 @@ int32_t pooled_prepare(void *state, const launch_context *context, session *over
                        const char *folder, session_canceller *canceller, code_executor_error *error)
 {
     struct docker *docker = state;
-    return docker_alone.prepare(docker->taken ? docker->taken : docker, context, over, folder,
-                                canceller, error);
+    struct docker *used = docker->taken ? docker->taken : docker;
+    int32_t status = docker_alone.prepare(used, context, over, folder, canceller, error);
+    docker_show(docker, used);
+    return status;
 }
 
 int32_t pooled_shut_down(void *state, const launch_context *context, bool lost,

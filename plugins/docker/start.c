@@ -430,6 +430,8 @@ int32_t start_container(struct docker *docker, const launch_context *context, tr
     if (status == CODE_EXECUTOR_OK) {
         finish_sweep(&start);
         sweep_volumes(&start);
+        if (docker->way != WORKSPACE_COPIED && docker->engine->endpoint->kind == ENDPOINT_SOCKET)
+            attach_meet(*opened, context->work_dir);
     }
     http_end(start.sweep);
     http_end(start.volumes);

@@ -39,9 +39,9 @@
  *     never longer, and EXIT not at all;
  *   - signals are blocked in all processes but the commands: they are read, or they do nothing.
  *
- * Files: request.c takes frames apart (fuzzed), connection.c moves them, execution.c serves the host,
- * supervision.c has to do with the supervisors, over channel.c, and record.c keeps what both know. supervisor.c,
- * command.c and kill_tree.c are one execution's own process, guard.c holds the defences, orphans.c is about
+ * Files: request.c takes frames apart (fuzzed), connection.c moves them, by a shorter way where rendezvous.c
+ * finds one, execution.c serves the host, supervision.c has to do with the supervisors, over channel.c, and
+ * record.c keeps what both know. supervisor.c, command.c and kill_tree.c are one execution's own process, guard.c holds the defences, orphans.c is about
  * what killed supervisors leave, guest.c about a place that is not ours, collect.c is a command of its own;
  * outcome.c, launch.c, input.c, write_file.c and memory_events.c are about what their names say.
  */
@@ -54,6 +54,7 @@
 #include "kill_tree.h"
 #include "launch.h"
 #include "memory_events.h"
+#include "rendezvous.h"
 #include "stay.h"
 #include "system.h"
 #include "write_file.h"
@@ -117,7 +118,10 @@ static const char *take_hello(const struct request *request)
     if (runner.greeted)
         return "a second HELLO";
     runner.greeted = true;
-    executions_configure(request->hello_flags & HELLO_KEEP_PTRACE);
+    executions_configure(request->hello.flags & HELLO_KEEP_PTRACE);
+    if ((request->hello.flags & HELLO_RENDEZVOUS) &&
+        rendezvous_keep(request->hello.name, request->hello.proof))
+        connection_open();
     struct utsname system;
     if (uname(&system) != 0)
         system.machine[0] = '\0';
@@ -274,7 +278,7 @@ static void step(uint64_t deadline)
 {
     static struct pollfd *descriptors;
     static size_t capacity;
-    enum { INPUT, OUTPUT, SIGNALS, OTHERS };
+    enum { INPUT, OUTPUT, STREAM, SIGNALS, OTHERS };
     size_t needed = OTHERS + executions_descriptors_max();
     if (needed > capacity) {
         struct pollfd *grown = realloc(descriptors, 2 * needed * sizeof *descriptors);
@@ -289,6 +293,8 @@ static void step(uint64_t deadline)
         (struct pollfd){runner.ended || runner.input_ended ? -1 : STDIN_FILENO, POLLIN, 0};
     descriptors[OUTPUT] =
         (struct pollfd){connection_awaits_room() ? STDOUT_FILENO : -1, POLLOUT, 0};
+    descriptors[STREAM] =
+        (struct pollfd){runner.ended || runner.input_ended ? -1 : rendezvous_stream(), POLLIN, 0};
     descriptors[SIGNALS] = (struct pollfd){runner.signals, POLLIN, 0};
     size_t count = OTHERS + executions_watch(descriptors + OTHERS);
     deadline = earlier(deadline, connection_due());
@@ -304,6 +310,8 @@ static void step(uint64_t deadline)
             take_signals();
         if (descriptors[INPUT].revents)
             take_requests();
+        if (descriptors[STREAM].revents)
+            end(RUNNER_ENDED, NULL);
     }
     executions_advance();
     if (connection_due() <= now_ns())

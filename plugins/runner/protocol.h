@@ -2,8 +2,8 @@
 /*
  * protocol.h: the frames that a host (plugins/commandline/session.c) and a runner exchange.
  *
- * One connection is a pair of byte streams: the runner's standard input and output. Each carries
- * frames, a header of FRAME_HEADER_SIZE bytes and a payload:
+ * One connection is a pair of byte streams: the runner's standard input and output, or the socket that
+ * takes their places (rendezvous.h). Each carries frames, a header of FRAME_HEADER_SIZE bytes and a payload:
  *
  *     0        4      6        8           12
  *     +--------+------+--------+-----------+---------------------+
@@ -56,6 +56,10 @@
 /* The runner exits when no HELLO has come after this long. */
 #define HELLO_DEADLINE_SECONDS 30
 
+/* Longest name of a rendezvous' socket, and longest proof, each with a NUL. */
+#define RENDEZVOUS_NAME_MAX  64u
+#define RENDEZVOUS_PROOF_MAX 64u
+
 /* Executions that a runner carries at once (those with an EXIT to come). One more is not started:
  * EXIT_NOT_STARTED with EAGAIN. */
 #define EXECUTIONS_MAX 1024u
@@ -92,12 +96,14 @@ enum frame_type {
 };
 
 /*
- * HELLO, host to runner: u32 magic, u32 version, u32 flags (hello_flag).
+ * HELLO, host to runner: u32 magic, u32 version, u32 flags (hello_flag); with HELLO_RENDEZVOUS string name,
+ * string proof (rendezvous.h).
  * HELLO, runner to host: u32 magic, u32 version, u32 pid, u32 uid, string: machine (uname -m).
  */
 enum hello_flag {
-    HELLO_KEEP_PTRACE = 1u /* what is started keeps CAP_SYS_PTRACE; then root beside the runner can
+    HELLO_KEEP_PTRACE = 1u, /* what is started keeps CAP_SYS_PTRACE; then root beside the runner can
                               read its memory and forge results */
+    HELLO_RENDEZVOUS = 2u /* the host listens at a socket too, through which the answer may come */
 };
 
 /*

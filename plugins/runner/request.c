@@ -82,9 +82,16 @@ static void parse_hello(struct parser *parser)
                  "the host speaks version %u, this runner version %u", version, PROTOCOL_VERSION);
         object(parser, parser->words);
     }
-    parser->request->hello_flags = read_u32(&parser->reader);
-    if (parser->request->hello_flags & ~(uint32_t)HELLO_KEEP_PTRACE)
+    uint32_t flags = read_u32(&parser->reader);
+    if (flags & ~(uint32_t)(HELLO_KEEP_PTRACE | HELLO_RENDEZVOUS))
         object(parser, "unknown flags");
+    int meets = (flags & HELLO_RENDEZVOUS) != 0;
+    parser->request->hello.flags = flags;
+    parser->request->hello.name = meets ? take_string(parser) : "";
+    parser->request->hello.proof = meets ? take_string(parser) : "";
+    if (!parser->reader.failed && (strlen(parser->request->hello.name) >= RENDEZVOUS_NAME_MAX ||
+                                   strlen(parser->request->hello.proof) >= RENDEZVOUS_PROOF_MAX))
+        object(parser, "a name or a proof that is too long");
 }
 
 static void parse_bytes(struct parser *parser)
@@ -181,7 +188,7 @@ static const struct frame_rule {
     int of_connection; /* 1: execution must be 0; 0: must not */
     int has_strings;   /* so it needs memory */
 } frame_rules[] = {
-    [FRAME_HELLO] = {"HELLO", parse_hello, 0, 1, 0},
+    [FRAME_HELLO] = {"HELLO", parse_hello, 0, 1, 1},
     [FRAME_STDIN] = {"STDIN", parse_bytes, 0, 0, 0},
     [FRAME_SPAWN] = {"SPAWN", parse_spawn, 0, 0, 1},
     [FRAME_CREDIT] = {"CREDIT", parse_credit, 0, 0, 0},

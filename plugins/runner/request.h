@@ -34,7 +34,11 @@ struct write_request {
 struct request {
     struct frame_header header;
     union {
-        uint32_t hello_flags;
+        struct {
+            uint32_t flags;
+            const char *name; /* of the rendezvous; "": there is none */
+            const char *proof;
+        } hello;
         struct {
             const unsigned char *bytes;
             size_t length;

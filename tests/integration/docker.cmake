@@ -12,6 +12,7 @@ add_dependencies(docker_support docker)
 
 set(docker_tests
     docker
+    docker_direct
     docker_discovery
     docker_existing
     docker_existing_leftovers

@@ -94,8 +94,10 @@ code_executor_instance *make_instance(const char *members_format, ...)
     va_start(arguments, members_format);
     vsnprintf(members, sizeof members, members_format, arguments);
     va_end(arguments);
-    int length = snprintf(config, sizeof config, "{%s%s'work_dir': '%s'", members,
-                          members[0] ? ", " : "", workspace);
+    int length = snprintf(config, sizeof config, "{%s", members);
+    if (!strstr(members, "'work_dir'"))
+        length += snprintf(config + length, sizeof config - (size_t)length, "%s'work_dir': '%s'",
+                           members[0] ? ", " : "", workspace);
     if (!strstr(members, "'labels'") && !strstr(members, "'container':"))
         length += snprintf(config + length, sizeof config - (size_t)length,
                            ", 'labels': {'code-executor-test': '%s'}", strrchr(workspace, '/') + 1);

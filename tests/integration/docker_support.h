@@ -32,8 +32,8 @@ int docker_test_group(const char *name, const struct CMUnitTest *tests, size_t c
 /* What main returns in place of them where something is missing: a reason why they are skipped. */
 int docker_test_skip(const char *reason);
 
-/* An instance configured by the members of a JSON object, in single quotes; work_dir and a label are
- * added. Fails the test when create does. */
+/* An instance configured by the members of a JSON object, in single quotes; a label is added, and
+ * work_dir where it is not among them. Fails the test when create does. */
 code_executor_instance *make_instance(const char *members_format, ...)
     __attribute__((format(printf, 1, 2)));
 

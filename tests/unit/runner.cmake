@@ -27,3 +27,4 @@ endfunction()
 
 runner_test(unit run)
 runner_test(unit next)
+runner_test(unit rendezvous)

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * runner_rendezvous.c: a host that names a socket in its HELLO, and what the runner makes of it.
+ */
+#include "runner_client.h"
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define NAME  "meet-here"
+#define PROOF "0123456789abcdef"
+
+static int listen_at(const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", name);
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(listener >= 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    return listener;
+}
+
+static void say_hello(client *runner, const char *name, const char *proof)
+{
+    payload hello = {0};
+    payload_u32(&hello, PROTOCOL_MAGIC);
+    payload_u32(&hello, PROTOCOL_VERSION);
+    payload_u32(&hello, HELLO_RENDEZVOUS);
+    payload_string(&hello, name);
+    payload_string(&hello, proof);
+    client_send(runner, FRAME_HELLO, 0, 0, hello.bytes, hello.length);
+    payload_free(&hello);
+}
+
+static void expect_type(client *runner, uint16_t type)
+{
+    client_frame frame;
+    assert_true(client_receive(runner, &frame));
+    assert_int_equal(frame.header.type, type);
+}
+
+static void expect_output(client *runner, const char *script, const char *output)
+{
+    client_exit exited = client_run_script(runner, script);
+    assert_int_equal(exited.exit_code, 0);
+    assert_string_equal(exited.output[0], output);
+    client_exit_free(&exited);
+}
+
+/* A runner that was told of the socket, which it comes to; *MET is the other end. */
+static client start_met(int *listener, int *met)
+{
+    client runner = client_start(&(client_options){.silent = true, .over_pipes = true});
+    *listener = listen_at(NAME);
+    say_hello(&runner, NAME, PROOF);
+    *met = accept4(*listener, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(*met >= 0);
+    return runner;
+}
+
+static void frames_go_through_the_socket(void **state)
+{
+    (void)state;
+    int listener, met;
+    client runner = start_met(&listener, &met);
+    assert_int_equal(send(met, PROOF, strlen(PROOF), 0), strlen(PROOF));
+    client over = {runner.pid, met, met};
+    expect_type(&over, FRAME_HELLO);
+    expect_output(&over, "echo here", "here\n");
+    assert_false(client_readable(&runner, 0));
+    close(listener);
+    close(met);
+    client_end(&runner);
+}
+
+static void end_of_the_stream_ends_the_runner(void **state)
+{
+    (void)state;
+    int listener, met;
+    client runner = start_met(&listener, &met);
+    assert_int_equal(send(met, PROOF, strlen(PROOF), 0), strlen(PROOF));
+    client over = {runner.pid, met, met};
+    expect_type(&over, FRAME_HELLO);
+    client_spawn(&over, 1, &(client_command){.script = "touch started; sleep 1000"});
+    await_file("started");
+    client_end(&runner); /* also fails where the command is left */
+    close(listener);
+    close(met);
+}
+
+static void end_of_the_socket_ends_the_runner(void **state)
+{
+    (void)state;
+    int listener, met;
+    client runner = start_met(&listener, &met);
+    assert_int_equal(send(met, PROOF, strlen(PROOF), 0), strlen(PROOF));
+    client over = {runner.pid, met, met};
+    expect_type(&over, FRAME_HELLO);
+    client_spawn(&over, 1, &(client_command){.script = "touch started; sleep 1000"});
+    await_file("started");
+    close(listener);
+    close(met);
+    client_await_end(&runner);
+}
+
+/* What is done with the one who comes, so that the runner must not take its orders. */
+static void say_something_else(int met)
+{
+    assert_int_equal(send(met, "0123456789abcdeX", strlen(PROOF), 0), strlen(PROOF));
+}
+
+static void say_half_of_it(int met)
+{
+    assert_int_equal(send(met, PROOF, 3, 0), 3);
+    shutdown(met, SHUT_WR);
+}
+
+static void say_nothing(int met)
+{
+    shutdown(met, SHUT_WR);
+}
+
+static void say_nothing_and_stay(int met)
+{
+    (void)met;
+}
+
+static void stranger_at_the_socket_gives_no_orders(void **state)
+{
+    (void)state;
+    static void (*const ways[])(int) = {say_something_else, say_half_of_it, say_nothing,
+                                        say_nothing_and_stay};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        int listener, met;
+        client runner = start_met(&listener, &met);
+        ways[i](met);
+        expect_type(&runner, FRAME_HELLO);
+        expect_output(&runner, "echo over the stream", "over the stream\n");
+        close(listener);
+        close(met);
+        unlink(NAME);
+        client_end(&runner);
+    }
+}
+
+static void name_that_leads_nowhere_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"", "nothing", "a-file", "/"};
+    assert_int_equal(fclose(fopen("a-file", "w")), 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        client runner = client_start(&(client_options){.silent = true});
+        say_hello(&runner, names[i], PROOF);
+        expect_type(&runner, FRAME_HELLO);
+        expect_output(&runner, "echo over the stream", "over the stream\n");
+        client_end(&runner);
+    }
+}
+
+static void empty_proof_proves_nothing(void **state)
+{
+    (void)state;
+    client runner = client_start(&(client_options){.silent = true});
+    int listener = listen_at(NAME);
+    say_hello(&runner, NAME, "");
+    expect_type(&runner, FRAME_HELLO);
+    close(listener);
+    client_end(&runner);
+}
+
+static void name_or_proof_that_is_too_long_is_malformed(void **state)
+{
+    (void)state;
+    char longer[RENDEZVOUS_NAME_MAX + 1];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    const struct {
+        const char *name, *proof;
+    } cases[] = {{longer, PROOF}, {NAME, longer}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        client runner = client_start(&(client_options){.silent = true});
+        say_hello(&runner, cases[i].name, cases[i].proof);
+        expect_type(&runner, FRAME_ERROR);
+        client_await_end(&runner);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUNNER_TEST(frames_go_through_the_socket),
+        RUNNER_TEST(end_of_the_stream_ends_the_runner),
+        RUNNER_TEST(end_of_the_socket_ends_the_runner),
+        RUNNER_TEST(stranger_at_the_socket_gives_no_orders),
+        RUNNER_TEST(name_that_leads_nowhere_changes_nothing),
+        RUNNER_TEST(empty_proof_proves_nothing),
+        RUNNER_TEST(name_or_proof_that_is_too_long_is_malformed),
+    };
+    return cmocka_run_group_tests_name("runner rendezvous", tests, NULL, NULL);
+}
