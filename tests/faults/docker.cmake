@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-foreach(name docker docker_causes)
+foreach(name docker docker_causes docker_engine)
     add_executable(faults_${name} ${name}.c)
     target_link_libraries(faults_${name} PRIVATE docker_support)
     add_test(NAME faults.${name} COMMAND faults_${name})
@@ -9,4 +9,5 @@ code_executor_abi_test(faults host_killed docker)
 # In the lanes of ../integration/docker.cmake; one ends the engine.
 set_tests_properties(faults.docker PROPERTIES RESOURCE_LOCK docker_2)
 set_tests_properties(faults.docker_host_killed PROPERTIES RESOURCE_LOCK docker_1)
-set_tests_properties(faults.docker_causes PROPERTIES RESOURCE_LOCK "docker_1;docker_2")
+set_tests_properties(faults.docker_causes PROPERTIES RESOURCE_LOCK docker_1)
+set_tests_properties(faults.docker_engine PROPERTIES RESOURCE_LOCK "docker_1;docker_2")

@@ -16,6 +16,8 @@ set(docker_tests
     docker_discovery
     docker_existing
     docker_existing_leftovers
+    docker_host
+    docker_image
     docker_kinds
     docker_leftovers
     docker_options
@@ -26,6 +28,7 @@ set(docker_tests
     docker_ssh
     docker_strict
     docker_versions
+    docker_volume
     docker_workspace)
 foreach(name ${docker_tests})
     add_executable(integration_${name} ${name}.c)
@@ -53,9 +56,10 @@ foreach(program lifecycle requests manners idle)
     code_executor_abi_test(integration ${program} docker)
 endforeach()
 
-# Two at a time use the engine, each in a lane. Some need it alone: they take the runner's volume away, count
-# volumes, or prune.
-set(docker_alone docker docker_kinds docker_leftovers)
+# Two at a time use the engine, each in a lane, so that none may count on being alone there: containers, volumes
+# and images of others come and go, and every start clears away what dead hosts have left. Those that need it alone
+# say so: they take the runner's volume away, or prune.
+set(docker_alone docker_leftovers docker_volume)
 set(lane 1)
 foreach(name ${docker_tests} docker_in_docker docker_lifecycle docker_requests docker_manners docker_idle)
     if(name IN_LIST docker_alone)
@@ -65,19 +69,25 @@ foreach(name ${docker_tests} docker_in_docker docker_lifecycle docker_requests d
         math(EXPR lane "3 - ${lane}")
     endif()
 endforeach()
-set_tests_properties(integration.cases.docker PROPERTIES RESOURCE_LOCK "docker_1;port_8765")
+set_tests_properties(integration.cases.docker PROPERTIES RESOURCE_LOCK docker_1)
 
-# The same on Podman, which answers by Docker's API.
+# The same on Podman, which answers by Docker's API. Its image comes from the engine, which must not be the one
+# that faults.docker_engine is about to end.
+add_test(NAME integration.podman_image COMMAND ${PROJECT_SOURCE_DIR}/scripts/test-podman fetch)
+set_tests_properties(integration.podman_image PROPERTIES
+    SKIP_RETURN_CODE 77 RESOURCE_LOCK "podman;docker_1" FIXTURES_SETUP podman_image LABELS unsanitized TIMEOUT 900)
 function(podman_test name)
     add_test(NAME integration.${name}.podman
              COMMAND ${PROJECT_SOURCE_DIR}/scripts/test-podman run ${ARGN})
     set_tests_properties(integration.${name}.podman PROPERTIES
-        SKIP_RETURN_CODE 77 RESOURCE_LOCK podman LABELS unsanitized TIMEOUT 900)
+        SKIP_RETURN_CODE 77 RESOURCE_LOCK podman FIXTURES_REQUIRED podman_image LABELS unsanitized TIMEOUT 900)
 endfunction()
 add_executable(integration_docker_podman docker_podman.c)
 target_link_libraries(integration_docker_podman PRIVATE docker_support)
 podman_test(only $<TARGET_FILE:integration_docker_podman>)
 podman_test(cases $<TARGET_FILE:integration_cases> docker)
-podman_test(docker $<TARGET_FILE:integration_docker>)
+foreach(name docker docker_host docker_image docker_volume)
+    podman_test(${name} $<TARGET_FILE:integration_${name}>)
+endforeach()
 podman_test(lifecycle $<TARGET_FILE:abi_lifecycle> docker)
 podman_test(requests $<TARGET_FILE:abi_requests> docker)

@@ -19,11 +19,7 @@
 
 static void expect_running(void)
 {
-    char path[160];
-    struct answer CLEANUP_ANSWER answer = {0};
-    snprintf(path, sizeof path, "/containers/%s/json", container);
-    assert_int_equal(ask("GET", path, NULL, &answer), 200);
-    assert_string_equal(json_string(json_member(answer.json, "State"), "Status"), "running");
+    expect_state(container, "running");
 }
 
 /* What lies in FOLDER of the container and is ours. */
@@ -31,19 +27,15 @@ static void expect_no_file(code_executor_instance *instance, const char *folder)
 {
     char code[256];
     snprintf(code, sizeof code,
-             "for i in 1 2 3 4 5 6 7 8 9; do ls -a %s | grep -q code_executor || break; sleep 0.3; "
+             "for i in $(seq 300); do ls -a %s | grep -q code_executor || break; sleep 0.1; "
              "done; ls -a %s | grep code_executor || true",
              folder, folder);
     expect_output(instance, code, "");
 }
 
-static void expect_start_fails(code_executor_instance *instance, int32_t status, const char *words)
+static void expect_refused(code_executor_instance *instance, int32_t status, const char *words)
 {
-    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    int32_t got = docker->start(instance, &error);
-    if (got != status || !strstr(error.message, words))
-        fail_msg("status %d, %s", got, error.message);
-    docker->destroy(instance);
+    expect_start_fails(instance, status, WORDS(words));
 }
 
 /* ---- running ----------------------------------------------------------------------------------- */
@@ -75,25 +67,36 @@ static void folder_beneath_a_mount_is_found(void **state)
     docker->destroy(instance);
 }
 
+/* Whether a process whose command line holds WORDS is in the container. */
+static bool is_running(const char *words)
+{
+    char path[160];
+    struct answer CLEANUP_ANSWER answer = {0};
+    snprintf(path, sizeof path, "/containers/%s/top", container);
+    assert_int_equal(ask("GET", path, NULL, &answer), 200);
+    return strstr(json_object_to_json_string(json_member(answer.json, "Processes")), words);
+}
+
 static void stop_ends_what_code_has_started_and_no_more(void **state)
 {
     (void)state;
     run_container("", "");
     code_executor_instance *instance = beside(""), *other = beside("");
     static const char code[] =
-        "(sleep 1000 > /dev/null 2>&1 &); setsid sleep 1001 > /dev/null 2>&1 &";
-    expect_output(other, "true", "");
-    size_t alone = process_count();
+        "(sleep 4321 > /dev/null 2>&1 &); setsid sleep 4322 > /dev/null 2>&1 &";
+    expect_output(other, "sleep 5432 > /dev/null 2>&1 &", "");
     expect_output(instance, code, "");
-    assert_true(process_count() > alone);
+    for (int waited = 0; waited < LONG_MS && !is_running("sleep 4322"); waited += 20)
+        pause_ms(20);
     assert_int_equal(docker->stop(instance, NULL), CODE_EXECUTOR_OK);
-    assert_int_equal(process_count(), alone);
+    assert_false(is_running("sleep 4321") || is_running("sleep 4322"));
+    assert_true(is_running("sleep 5432"));
     expect_output(other, "echo unharmed", "unharmed\n");
     expect_output(instance, "echo again", "again\n");
     docker->destroy(instance);
     docker->destroy(other);
     expect_running();
-    assert_int_equal(process_count(), 1);
+    expect_process_count(1);
 }
 
 static void restart_ends_what_code_has_started(void **state)
@@ -220,24 +223,22 @@ static void terminal_of_its_first_process_does_not_matter(void **state)
 static void container_that_does_not_exist_is_named(void **state)
 {
     (void)state;
-    expect_start_fails(make_instance("'container': 'no-such-container'"), CODE_EXECUTOR_NOT_FOUND,
-                       "no container no-such-container (option container): docker ps -a");
+    expect_refused(make_instance("'container': 'no-such-container'"), CODE_EXECUTOR_NOT_FOUND,
+                   "no container no-such-container (option container): docker ps -a");
 }
 
 static void container_that_does_not_run_is_told_apart(void **state)
 {
     (void)state;
     make_container("", "");
-    expect_start_fails(beside(""), CODE_EXECUTOR_UNAVAILABLE,
-                       "does not run (created): docker start");
+    expect_refused(beside(""), CODE_EXECUTOR_UNAVAILABLE, "does not run (created): docker start");
     assert_int_equal(tell("start"), 204);
     assert_int_equal(tell("pause"), 204);
-    expect_start_fails(beside(""), CODE_EXECUTOR_UNAVAILABLE, "is paused: docker unpause");
+    expect_refused(beside(""), CODE_EXECUTOR_UNAVAILABLE, "is paused: docker unpause");
     assert_int_equal(tell("unpause"), 204);
     assert_int_equal(tell("kill"), 204);
     assert_int_equal(tell("wait"), 200);
-    expect_start_fails(beside(""), CODE_EXECUTOR_UNAVAILABLE,
-                       "does not run (exited): docker start");
+    expect_refused(beside(""), CODE_EXECUTOR_UNAVAILABLE, "does not run (exited): docker start");
 }
 
 static void workspace_that_it_does_not_see_is_explained(void **state)
@@ -245,12 +246,12 @@ static void workspace_that_it_does_not_see_is_explained(void **state)
     (void)state;
     char binds[600];
     run_container("", "'Binds': ['/var/tmp:/elsewhere']");
-    expect_start_fails(beside("'workspace': 'bind'"), CODE_EXECUTOR_NOT_FOUND,
-                       "/var/tmp as /elsewhere");
+    expect_refused(beside("'workspace': 'bind'"), CODE_EXECUTOR_NOT_FOUND,
+                   "/var/tmp as /elsewhere");
     remove_container(NULL);
     snprintf(binds, sizeof binds, "'Binds': ['%s:/data:ro']", workspace);
     run_container("", binds);
-    expect_start_fails(beside("'workspace': 'bind'"), CODE_EXECUTOR_DENIED, "cannot write there");
+    expect_refused(beside("'workspace': 'bind'"), CODE_EXECUTOR_DENIED, "cannot write there");
     expect_process_count(1);
 }
 
@@ -305,36 +306,25 @@ static void failed_init_command_leaves_nothing(void **state)
 {
     (void)state;
     run_container("", "");
-    expect_start_fails(beside("'init_command': 'sleep 1000 & exit 7'"), CODE_EXECUTOR_UNAVAILABLE,
-                       "exit code 7");
+    expect_refused(beside("'init_command': 'sleep 1000 & exit 7'"), CODE_EXECUTOR_UNAVAILABLE,
+                   "exit code 7");
     expect_process_count(1);
 }
 
 /* ---- ends from outside ------------------------------------------------------------------------- */
 
-static void *tell_soon(void *what)
+static void tell_it(void *what)
 {
-    pause_ms(1000);
     tell(what);
-    return NULL;
 }
 
 /* Runs a block during which the container is told WHAT; the message is in ERROR. */
 static int32_t run_while(code_executor_instance *instance, const char *code, void *what,
                          code_executor_error *error)
 {
-    const code_executor_block block = {
-        .struct_size = sizeof block, .language = "sh", .code = code, .code_length = strlen(code)};
-    const code_executor_block *const blocks[] = {&block};
-    const code_executor_request request = {
-        .struct_size = sizeof request, .blocks = blocks, .block_count = 1, .execution_id = 1};
     code_executor_result *result = NULL;
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, tell_soon, what), 0);
-    int32_t status = docker->execute(instance, &request, &result, error);
-    pthread_join(thread, NULL);
-    if (result)
-        docker->result_free(result);
+    int32_t status = execute_struck(instance, code, tell_it, what, &result, error);
+    docker->result_free(result);
     return status;
 }
 
@@ -346,7 +336,8 @@ static void container_killed_from_outside_is_lost(void **state)
     run_container("", "");
     code_executor_instance *instance = beside("");
     start(instance);
-    assert_int_equal(run_while(instance, "sleep 1000", kill_it, &error), CODE_EXECUTOR_LOST);
+    assert_int_equal(run_while(instance, "echo begun; sleep 1000", kill_it, &error),
+                     CODE_EXECUTOR_LOST);
     assert_non_null(strstr(error.message, container));
     docker->stop(instance, NULL);
     assert_int_equal(tell("start"), 204);
@@ -358,15 +349,15 @@ static void container_killed_from_outside_is_lost(void **state)
 static void runner_that_is_killed_is_told_apart(void **state)
 {
     (void)state;
-    static char nothing[] = "no-such-call";
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     run_container("", "");
     code_executor_instance *instance = beside("");
     start(instance);
-    assert_int_equal(run_while(instance,
-                               "kill -KILL $(pgrep -f -- --remove-itself | head -1); sleep 1000",
-                               nothing, &error),
-                     CODE_EXECUTOR_LOST);
+    code_executor_result *result = NULL;
+    struct shell shell = {.code =
+                              "kill -KILL $(pgrep -f -- --remove-itself | head -1); sleep 1000"};
+    assert_int_equal(execute_shell(instance, shell, &result, &error), CODE_EXECUTOR_LOST);
+    docker->result_free(result);
     if (!strstr(error.message, "goes on, but the runner in it ended"))
         fail_msg("%s", error.message);
     docker->destroy(instance);
@@ -394,20 +385,13 @@ static void be_a_host(int ready)
 {
     char config[512];
     code_executor_instance *instance = NULL;
-    static const char code[] =
-        "(sleep 1000 > /dev/null 2>&1 &)\nsetsid sleep 1001 > /dev/null 2>&1 &";
-    const code_executor_block block = {.struct_size = sizeof block,
-                                       .language = "sh",
-                                       .code = code,
-                                       .code_length = sizeof code - 1};
-    const code_executor_block *const blocks[] = {&block};
-    const code_executor_request request = {
-        .struct_size = sizeof request, .blocks = blocks, .block_count = 1, .execution_id = 1};
+    struct shell shell = {
+        .code = "(sleep 1000 > /dev/null 2>&1 &)\nsetsid sleep 1001 > /dev/null 2>&1 &"};
     code_executor_result *result = NULL;
     snprintf(config, sizeof config, "{\"container\": \"%s\", \"work_dir\": \"%s\"}", container,
              workspace);
     if (docker->create(NULL, config, &instance, NULL) != CODE_EXECUTOR_OK ||
-        docker->execute(instance, &request, &result, NULL) != CODE_EXECUTOR_OK ||
+        execute_shell(instance, shell, &result, NULL) != CODE_EXECUTOR_OK ||
         write(ready, "x", 1) != 1)
         _exit(1);
     for (;;)

@@ -72,17 +72,13 @@ static void stop_clears_up_behind_a_runner_that_was_killed(void **state)
     (void)state;
     char folder[300];
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    static const char code[] = "kill -KILL $(pgrep -f -- --remove-itself | head -1); sleep 1000";
     run_container("", "");
     code_executor_instance *instance = beside(users[0]);
     folder_of(instance, folder);
-    const code_executor_block block = {
-        .struct_size = sizeof block, .language = "sh", .code = code, .code_length = strlen(code)};
-    const code_executor_block *const blocks[] = {&block};
-    const code_executor_request request = {
-        .struct_size = sizeof request, .blocks = blocks, .block_count = 1, .execution_id = 1};
     code_executor_result *result = NULL;
-    assert_int_equal(docker->execute(instance, &request, &result, &error), CODE_EXECUTOR_LOST);
+    struct shell shell = {.code =
+                              "kill -KILL $(pgrep -f -- --remove-itself | head -1); sleep 1000"};
+    assert_int_equal(execute_shell(instance, shell, &result, &error), CODE_EXECUTOR_LOST);
     docker->result_free(result);
     docker->stop(instance, NULL);
     expect_folder_gone(folder);
@@ -97,18 +93,13 @@ static void be_a_host(int ready, const char *more)
 {
     char config[512];
     code_executor_instance *instance = NULL;
-    const code_executor_block block = {
-        .struct_size = sizeof block, .language = "sh", .code = "pwd", .code_length = 3};
-    const code_executor_block *const blocks[] = {&block};
-    const code_executor_request request = {
-        .struct_size = sizeof request, .blocks = blocks, .block_count = 1, .execution_id = 1};
     code_executor_result *result = NULL;
     snprintf(config, sizeof config, "{'container': '%s', 'work_dir': '%s', %s}", container,
              workspace, more);
     for (char *at = config; *at; at++)
         *at = *at == '\'' ? '"' : *at;
     if (docker->create(NULL, config, &instance, NULL) != CODE_EXECUTOR_OK ||
-        docker->execute(instance, &request, &result, NULL) != CODE_EXECUTOR_OK ||
+        execute_shell(instance, (struct shell){.code = "pwd"}, &result, NULL) != CODE_EXECUTOR_OK ||
         write(ready, result->output, result->output_length) != (ssize_t)result->output_length)
         _exit(1);
     for (;;)
@@ -132,19 +123,13 @@ static pid_t start_host(const char *more, char folder[300])
     return host;
 }
 
-static void kill_host(pid_t host)
-{
-    assert_int_equal(kill(host, SIGKILL), 0);
-    assert_int_equal(waitpid(host, NULL, 0), host);
-}
-
 static void killed_host_leaves_no_copy(void **state)
 {
     char folder[300];
     for (size_t i = 0; i < USERS; i++) {
         run_container("", "");
         pid_t host = start_host(users[i], folder);
-        kill_host(host);
+        host_kill(host);
         expect_folder_gone(folder);
         expect_process_count(1);
         remove_container(state);
@@ -160,7 +145,7 @@ static void start_clears_up_behind_a_host_that_died_with_the_container(void **st
         pid_t host = start_host(users[i], folder);
         assert_int_equal(kill(host, SIGSTOP), 0);
         assert_int_equal(tell("restart?t=0"), 204);
-        kill_host(host);
+        host_kill(host);
         assert_int_equal(status_of_path(folder), 200);
         code_executor_instance *instance = beside(users[USERS - 1 - i]);
         start(instance);

@@ -36,21 +36,12 @@ static int remove_it(void **state)
     return 0;
 }
 
-static void expect_start_fails(const char *more, int32_t status, const char *const *words)
+static void expect_refused(const char *more, int32_t status, const char *const *words)
 {
-    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     size_t before = container_count();
-    code_executor_instance *instance = make_instance("'image': '" NAME "'%s", more);
-    int32_t got = docker->start(instance, &error);
-    if (got != status)
-        fail_msg("status %d: %s", got, error.message);
-    for (; *words; words++)
-        if (!strstr(error.message, *words))
-            fail_msg("\"%s\" is not in: %s", *words, error.message);
-    docker->destroy(instance);
+    expect_start_fails(make_instance("'image': '" NAME "'%s", more), status, words);
     expect_container_count(before);
 }
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* ---- settings ---------------------------------------------------------------------------------- */
 
@@ -87,23 +78,41 @@ static void settings_of_an_image_do_not_get_in_the_way(void **state)
     }
 }
 
+/* The volume that INSTANCE has at FOLDER. */
+static void volume_at(code_executor_instance *instance, const char *folder, char name[128])
+{
+    char id[256], path[300];
+    struct answer CLEANUP_ANSWER answer = {0};
+    described(instance, "container", "id", id, sizeof id);
+    snprintf(path, sizeof path, "/containers/%s/json", id);
+    assert_int_equal(ask("GET", path, NULL, &answer), 200);
+    json_object *mounts = json_member(answer.json, "Mounts");
+    name[0] = '\0';
+    for (size_t i = 0; i < json_object_array_length(mounts); i++) {
+        json_object *mount = json_object_array_get_idx(mounts, i);
+        if (strcmp(json_string(mount, "Destination"), folder) == 0)
+            snprintf(name, 128, "%s", json_string(mount, "Name"));
+    }
+    assert_string_not_equal(name, "");
+}
+
 static void anonymous_volumes_of_an_image_go_with_the_container(void **state)
 {
     (void)state;
-    struct answer CLEANUP_ANSWER before = {0}, after = {0};
+    char volume[128];
     image_make(NAME, BUSYBOX, PATH "VOLUME /data\n");
-    assert_int_equal(ask("GET", "/volumes", NULL, &before), 200);
-    expect_prints("", "echo x > /data/y", "");
-    assert_int_equal(ask("GET", "/volumes", NULL, &after), 200);
-    assert_int_equal(json_object_array_length(json_member(after.json, "Volumes")),
-                     json_object_array_length(json_member(before.json, "Volumes")));
+    code_executor_instance *instance = make_instance("'image': '" NAME "'");
+    expect_output(instance, "echo x > /data/y", "");
+    volume_at(instance, "/data", volume);
+    docker->destroy(instance);
+    expect_volume_gone(volume);
 }
 
 static void user_that_the_image_only_names_is_explained(void **state)
 {
     (void)state;
     image_make(NAME, BUSYBOX, PATH "USER nobody\n");
-    expect_start_fails("", CODE_EXECUTOR_INVALID, WORDS("nobody", "user must exist"));
+    expect_refused("", CODE_EXECUTOR_INVALID, WORDS("nobody", "user must exist"));
     expect_prints(", 'user': '0:0'", "id -u", "0\n");
 }
 
@@ -138,8 +147,8 @@ static void image_without_a_shell_runs_what_it_has(void **state)
     assert_non_null(strstr(result->output, "sh"));
     docker->result_free(result);
     docker->destroy(instance);
-    expect_start_fails(", 'init_command': 'true'", CODE_EXECUTOR_UNAVAILABLE,
-                       WORDS("init_command needs sh"));
+    expect_refused(", 'init_command': 'true'", CODE_EXECUTOR_UNAVAILABLE,
+                   WORDS("init_command needs sh"));
 }
 
 static void image_without_any_file_starts(void **state)
@@ -184,10 +193,10 @@ static void image_for_another_machine_is_told_apart(void **state)
 {
     (void)state;
     image_make_foreign(NAME, FOREIGN, OTHER);
-    expect_start_fails("", CODE_EXECUTOR_UNSUPPORTED,
-                       WORDS(NAME, "linux/" OTHER, "linux/" OURS, "binfmt"));
-    expect_start_fails(", 'platform': 'linux/" OTHER "'", CODE_EXECUTOR_UNSUPPORTED,
-                       WORDS("linux/" OTHER, "linux/" OURS));
+    expect_refused("", CODE_EXECUTOR_UNSUPPORTED,
+                   WORDS(NAME, "linux/" OTHER, "linux/" OURS, "binfmt"));
+    expect_refused(", 'platform': 'linux/" OTHER "'", CODE_EXECUTOR_UNSUPPORTED,
+                   WORDS("linux/" OTHER, "linux/" OURS));
 }
 
 /* As with an emulator: what counts is whether its programs run. */
@@ -203,8 +212,8 @@ static void platform_that_the_engine_does_not_have_is_pulled(void **state)
 {
     (void)state;
     image_make(NAME, BUSYBOX, PATH);
-    expect_start_fails(", 'platform': 'linux/" OTHER "', 'pull': 'never'",
-                       CODE_EXECUTOR_UNSUPPORTED, WORDS(NAME, "linux/" OTHER, OURS));
+    expect_refused(", 'platform': 'linux/" OTHER "', 'pull': 'never'", CODE_EXECUTOR_UNSUPPORTED,
+                   WORDS(NAME, "linux/" OTHER, OURS));
     image_remove(NAME);
     image_make("localhost:1/kind:1", BUSYBOX, PATH);
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
@@ -221,8 +230,8 @@ static void platform_that_is_none_is_refused(void **state)
 {
     (void)state;
     image_make(NAME, BUSYBOX, PATH);
-    expect_start_fails(", 'platform': 'no such platform', 'pull': 'never'", CODE_EXECUTOR_INVALID,
-                       WORDS("platform"));
+    expect_refused(", 'platform': 'no such platform', 'pull': 'never'", CODE_EXECUTOR_INVALID,
+                   WORDS("platform"));
 }
 
 /* ---- engines on other machines ----------------------------------------------------------------- */

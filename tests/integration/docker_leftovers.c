@@ -6,12 +6,10 @@
 #include "docker_support.h"
 #include "json.h"
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -98,30 +96,6 @@ static void container_in_use_is_listed_with_its_owner(void **state)
     json_object_put(items);
 }
 
-/* The name of a container that a host left which has been killed. */
-static void leave_container(const char *members, char name[256])
-{
-    int tell[2];
-    assert_int_equal(pipe(tell), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        char mine[256] = "";
-        code_executor_instance *instance = make_instance("%s", members);
-        start(instance);
-        described(instance, "container", "name", mine, sizeof mine);
-        if (write(tell[1], mine, sizeof mine) != (ssize_t)sizeof mine)
-            _exit(1);
-        pause_ms(60000);
-        _exit(0);
-    }
-    assert_int_equal(read(tell[0], name, 256), 256);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    close(tell[0]);
-    close(tell[1]);
-}
-
 static void prune_removes_what_hosts_left_that_have_ended(void **state)
 {
     (void)state;
@@ -129,7 +103,7 @@ static void prune_removes_what_hosts_left_that_have_ended(void **state)
     char names[2][256], own[256];
     need_our_engine();
     for (size_t i = 0; i < 2; i++)
-        leave_container(ways[i], names[i]);
+        host_kill(host_start(ways[i], NULL, names[i]));
     code_executor_instance *instance = make_instance("%s", "");
     start(instance);
     described(instance, "container", "name", own, sizeof own);
@@ -149,9 +123,7 @@ static void prune_removes_what_hosts_left_that_have_ended(void **state)
     json_object_put(listed);
     json_object_put(removed);
     docker->destroy(instance);
-    char path[300];
-    snprintf(path, sizeof path, "/containers/%s?force=1&v=1", names[0]);
-    assert_int_equal(ask("DELETE", path, NULL, NULL), 204);
+    container_remove(names[0]);
 }
 
 /* As a host of another boot of a machine would have made it. */
@@ -261,13 +233,6 @@ static void use_volume(const char *volume, const char *name)
     assert_int_equal(ask("POST", path, body, NULL), 201);
 }
 
-static void remove_container(const char *name)
-{
-    char path[400];
-    snprintf(path, sizeof path, "/containers/%s?force=1", name);
-    ask("DELETE", path, NULL, NULL);
-}
-
 static void prune_removes_volumes_that_nobody_uses(void **state)
 {
     (void)state;
@@ -285,7 +250,7 @@ static void prune_removes_volumes_that_nobody_uses(void **state)
     assert_false(volume_exists("code-executor-test-unused"));
     assert_true(volume_exists("code-executor-test-used"));
     json_object_put(items);
-    remove_container("code-executor-test-user");
+    container_remove("code-executor-test-user");
     remove_volume("code-executor-test-used");
     code_executor_instance *instance = make_instance("%s", "");
     expect_output(instance, "echo filled again", "filled again\n");
@@ -329,7 +294,7 @@ static void start_removes_old_volumes_that_nobody_uses(void **state)
     for (size_t i = 0; i < COUNT; i++)
         if (volume_exists(volumes[i].name) != volumes[i].stays)
             fail_msg("%s is %s", volumes[i].name, volumes[i].stays ? "gone" : "still there");
-    remove_container("code-executor-test-user");
+    container_remove("code-executor-test-user");
     for (size_t i = 0; i < COUNT; i++)
         remove_volume(volumes[i].name);
 }

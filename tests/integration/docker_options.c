@@ -221,15 +221,7 @@ enum { OTHER_USER = 4321, NOT_POSSIBLE = 77 };
 /* In a process that is another user, who may speak to the engine at ADDRESS. */
 static void be_another_user(const char *word, const char *address)
 {
-    static const char code[] = "touch owned_by_another";
     char config[800];
-    const code_executor_block block = {.struct_size = sizeof block,
-                                       .language = "sh",
-                                       .code = code,
-                                       .code_length = sizeof code - 1};
-    const code_executor_block *const blocks[] = {&block};
-    const code_executor_request request = {
-        .struct_size = sizeof request, .blocks = blocks, .block_count = 1, .execution_id = 1};
     code_executor_instance *instance = NULL;
     code_executor_result *result = NULL;
     snprintf(config, sizeof config,
@@ -240,7 +232,8 @@ static void be_another_user(const char *word, const char *address)
     if (faccessat(AT_FDCWD, docker_plugin_path, R_OK, AT_EACCESS) != 0)
         _exit(NOT_POSSIBLE);
     if (docker->create(NULL, config, &instance, NULL) != CODE_EXECUTOR_OK ||
-        docker->execute(instance, &request, &result, NULL) != CODE_EXECUTOR_OK ||
+        execute_shell(instance, (struct shell){.code = "touch owned_by_another"}, &result, NULL) !=
+            CODE_EXECUTOR_OK ||
         result->exit_code != 0)
         _exit(1);
     docker->destroy(instance);
@@ -387,9 +380,12 @@ static void container_of_a_failed_start_is_not_kept(void **state)
     }
 }
 
-static void *cancel_soon(void *instance)
+static void *cancel_once_it_runs(void *instance)
 {
-    pause_ms(2000);
+    char path[300];
+    snprintf(path, sizeof path, "%s/in_init", workspace);
+    for (int waited = 0; waited < LONG_MS && access(path, F_OK) != 0; waited += 10)
+        pause_ms(10);
     docker->cancel(instance, 0, NULL);
     return NULL;
 }
@@ -399,8 +395,8 @@ static void init_command_can_be_cancelled(void **state)
     (void)state;
     size_t before = container_count();
     pthread_t thread;
-    code_executor_instance *instance = make_instance("'init_command': 'sleep 1000'");
-    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, instance), 0);
+    code_executor_instance *instance = make_instance("'init_command': 'touch in_init; sleep 1000'");
+    assert_int_equal(pthread_create(&thread, NULL, cancel_once_it_runs, instance), 0);
     assert_int_equal(docker->start(instance, NULL), CODE_EXECUTOR_CANCELLED);
     pthread_join(thread, NULL);
     expect_container_count(before);

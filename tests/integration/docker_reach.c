@@ -152,18 +152,9 @@ static void *work(void *argument)
     for (int i = 0; i < 10; i++) {
         snprintf(code, sizeof code, "seq 20000 | tail -n 1; echo %d", 100 * worker->number + i);
         snprintf(expected, sizeof expected, "20000\n%d\n", 100 * worker->number + i);
-        const code_executor_block block = {.struct_size = sizeof block,
-                                           .language = "sh",
-                                           .code = code,
-                                           .code_length = strlen(code)};
-        const code_executor_block *const blocks[] = {&block};
-        const code_executor_request request = {.struct_size = sizeof request,
-                                               .blocks = blocks,
-                                               .block_count = 1,
-                                               .execution_id =
-                                                   (uint64_t)(1000 * (worker->number + 1) + i)};
         code_executor_result *result = NULL;
-        int32_t status = docker->execute(worker->instance, &request, &result, NULL);
+        struct shell shell = {.code = code, .id = (uint64_t)(1000 * (worker->number + 1) + i)};
+        int32_t status = execute_shell(worker->instance, shell, &result, NULL);
         worker->fine = worker->fine && status == CODE_EXECUTOR_OK && result &&
                        strcmp(result->output, expected) == 0;
         docker->result_free(result);
@@ -356,22 +347,15 @@ static void *kill_soon(void *argument)
 static void expect_lost_while_writing(code_executor_instance *instance, struct port *port)
 {
     enum { SIZE = 8000000 };
-    static const char code[] = "sleep 60";
-    const code_executor_block block = {
-        .struct_size = sizeof block, .language = "sh", .code = code, .code_length = strlen(code)};
-    const code_executor_block *const blocks[] = {&block};
-    code_executor_request request = {
-        .struct_size = sizeof request, .blocks = blocks, .block_count = 1, .execution_id = 9};
     code_executor_result *result = NULL;
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     pthread_t killer;
     char *input = calloc(1, SIZE);
     assert_non_null(input);
-    request.stdin_bytes = input;
-    request.stdin_length = SIZE;
+    struct shell shell = {.code = "sleep 60", .input = input, .input_length = SIZE};
     start(instance);
     assert_int_equal(pthread_create(&killer, NULL, kill_soon, port), 0);
-    int32_t status = docker->execute(instance, &request, &result, &error);
+    int32_t status = execute_shell(instance, shell, &result, &error);
     if (status != CODE_EXECUTOR_LOST && status != CODE_EXECUTOR_UNAVAILABLE)
         fail_msg("status %d: %s", status, error.message);
     pthread_join(killer, NULL);

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -29,6 +30,8 @@
 #include <cmocka.h>
 
 #define ENGINE_MINOR 41 /* what requests are sent on with, where versions are played with */
+
+static atomic_int *swallowed; /* of the relay that this process is */
 
 struct connection {
     const struct relay_options *options;
@@ -133,6 +136,7 @@ static void take_request(struct connection *connection)
     bool done = options->minimum_minor > 0 && play_version(connection, head);
     if (!done && options->swallow && strstr(head, options->swallow)) {
         connection->raw = true; /* and nothing more is passed on */
+        atomic_fetch_add(swallowed, 1);
         close(connection->engine);
         connection->engine = -1;
         return;
@@ -241,12 +245,16 @@ static int listen_at_port(char address[300])
 struct relay relay_start(struct relay_options options)
 {
     struct relay relay = {0};
+    relay.swallowed = mmap(NULL, sizeof *relay.swallowed, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(relay.swallowed != MAP_FAILED);
     int listener = options.tcp ? listen_at_port(relay.address) : listen_at_socket(relay.address);
     assert_int_equal(listen(listener, 64), 0);
     relay.pid = fork();
     assert_true(relay.pid >= 0);
     if (relay.pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        swallowed = relay.swallowed;
         listen_for_ever(listener, &options);
     }
     setpgid(relay.pid, relay.pid);
@@ -258,4 +266,5 @@ void relay_kill(struct relay *relay)
 {
     kill(-relay->pid, SIGKILL);
     waitpid(relay->pid, NULL, 0);
+    munmap(relay->swallowed, sizeof *relay->swallowed);
 }

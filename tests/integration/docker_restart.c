@@ -48,13 +48,6 @@ static void name_passes_on_to_the_fresh_one(void **state)
     docker->destroy(instance);
 }
 
-static void remove_by_force(const char *id)
-{
-    char path[300];
-    snprintf(path, sizeof path, "/containers/%s?force=1", id);
-    ask("DELETE", path, NULL, NULL);
-}
-
 static void container_that_would_stay_is_replaced_too(void **state)
 {
     (void)state;
@@ -66,7 +59,7 @@ static void container_that_would_stay_is_replaced_too(void **state)
         described(instance, "container", "id", last, sizeof last);
         docker->destroy(instance);
         assert_true(container_exists(last));
-        remove_by_force(last);
+        container_remove(last);
     }
 }
 
@@ -85,7 +78,7 @@ static void container_that_was_stopped_is_replaced_by_restart(void **state)
     expect_output(instance, "test ! -e /root/lost && echo fresh", "fresh\n");
     described(instance, "container", "id", second, sizeof second);
     docker->destroy(instance);
-    remove_by_force(second);
+    container_remove(second);
 }
 
 static void other_words_are_refused(void **state)

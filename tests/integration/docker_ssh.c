@@ -209,17 +209,9 @@ static void a_connection_that_is_cut_ends_the_block_and_a_restart_helps(void **s
     need_server();
     code_executor_instance *instance = ssh_instance(&server, "");
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    static const char code[] = "echo begun; sleep 60";
-    const code_executor_block block = {
-        .struct_size = sizeof block, .language = "sh", .code = code, .code_length = strlen(code)};
-    const code_executor_block *const blocks[] = {&block};
-    const code_executor_request request = {.struct_size = sizeof request,
-                                           .blocks = blocks,
-                                           .block_count = 1,
-                                           .execution_id = 1,
-                                           .on_output = kill_all};
     code_executor_result *result = NULL;
-    int32_t status = docker->execute(instance, &request, &result, &error);
+    struct shell shell = {.code = "echo begun; sleep 60", .on_output = kill_all};
+    int32_t status = execute_shell(instance, shell, &result, &error);
     docker->result_free(result);
     if (status == CODE_EXECUTOR_OK)
         fail_msg("the block went on without a connection");

@@ -7,18 +7,21 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <ftw.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 enum { SKIPPED = 77 };
-#define LONG_MS 30000
 
 const code_executor_v1 *docker;
 struct engine *engine;
@@ -118,6 +121,68 @@ void start(code_executor_instance *instance)
         fail_msg("start: %s", error.message);
 }
 
+int32_t execute_shell(code_executor_instance *instance, struct shell shell,
+                      code_executor_result **result, code_executor_error *error)
+{
+    const code_executor_block block = {.struct_size = sizeof block,
+                                       .language = "sh",
+                                       .code = shell.code,
+                                       .code_length = strlen(shell.code)};
+    const code_executor_block *const blocks[] = {&block};
+    const code_executor_request request = {.struct_size = sizeof request,
+                                           .blocks = blocks,
+                                           .block_count = 1,
+                                           .execution_id = shell.id ? shell.id : 1,
+                                           .stdin_bytes = shell.input,
+                                           .stdin_length = shell.input_length,
+                                           .on_output = shell.on_output,
+                                           .user_data = shell.user_data};
+    return docker->execute(instance, &request, result, error);
+}
+
+struct struck {
+    sem_t begun;
+    void (*strike)(void *argument);
+    void *argument;
+};
+
+static int32_t note_begin(void *user_data, size_t block, int32_t stream, const char *bytes,
+                          size_t length)
+{
+    struct struck *struck = user_data;
+    (void)block;
+    (void)stream;
+    (void)bytes;
+    (void)length;
+    sem_post(&struck->begun);
+    return 0;
+}
+
+static void *strike_once_begun(void *argument)
+{
+    struct struck *struck = argument;
+    while (sem_wait(&struck->begun) != 0)
+        continue;
+    struck->strike(struck->argument);
+    return NULL;
+}
+
+int32_t execute_struck(code_executor_instance *instance, const char *code,
+                       void (*strike)(void *argument), void *argument,
+                       code_executor_result **result, code_executor_error *error)
+{
+    pthread_t thread;
+    struct struck struck = {.strike = strike, .argument = argument};
+    sem_init(&struck.begun, 0, 0);
+    assert_int_equal(pthread_create(&thread, NULL, strike_once_begun, &struck), 0);
+    struct shell shell = {.code = code, .on_output = note_begin, .user_data = &struck};
+    int32_t status = execute_shell(instance, shell, result, error);
+    sem_post(&struck.begun); /* where it never began */
+    pthread_join(thread, NULL);
+    sem_destroy(&struck.begun);
+    return status;
+}
+
 code_executor_result *run(code_executor_instance *instance, const char *language, const char *code)
 {
     const code_executor_block block = {.struct_size = sizeof block,
@@ -142,6 +207,18 @@ void expect_output(code_executor_instance *instance, const char *code, const cha
     docker->result_free(result);
 }
 
+void expect_start_fails(code_executor_instance *instance, int32_t status, const char *const *words)
+{
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    int32_t got = docker->start(instance, &error);
+    if (got != status)
+        fail_msg("status %d, not %d: %s", got, status, error.message);
+    for (; *words; words++)
+        if (!strstr(error.message, *words))
+            fail_msg("\"%s\" is not in: %s", *words, error.message);
+    docker->destroy(instance);
+}
+
 void described(code_executor_instance *instance, const char *outer, const char *inner, char *text,
                size_t size)
 {
@@ -153,6 +230,47 @@ void described(code_executor_instance *instance, const char *outer, const char *
     snprintf(text, size, "%s", value ? value : "");
     json_object_put(description);
     docker->string_free(json);
+}
+
+/* ---- hosts ------------------------------------------------------------------------------------- */
+
+static void be_a_host(const char *members, const char *code, int tell)
+{
+    char name[256] = "";
+    code_executor_result *result = NULL;
+    code_executor_instance *instance = make_instance("%s", members);
+    start(instance);
+    described(instance, "container", "name", name, sizeof name);
+    if (write(tell, name, sizeof name) != (ssize_t)sizeof name)
+        _exit(1);
+    close(tell);
+    if (code)
+        execute_shell(instance, (struct shell){.code = code}, &result, NULL);
+    pause_ms(60000);
+    _exit(0);
+}
+
+pid_t host_start(const char *members, const char *code, char name[256])
+{
+    int tell[2];
+    assert_int_equal(pipe(tell), 0);
+    pid_t host = fork();
+    assert_true(host >= 0);
+    if (host == 0) {
+        close(tell[0]);
+        be_a_host(members, code, tell[1]);
+    }
+    close(tell[1]);
+    name[0] = '\0';
+    assert_int_equal(read(tell[0], name, 256), 256);
+    close(tell[0]);
+    return host;
+}
+
+void host_kill(pid_t host)
+{
+    kill(host, SIGKILL);
+    waitpid(host, NULL, 0);
 }
 
 /* ---- the engine -------------------------------------------------------------------------------- */
@@ -168,33 +286,86 @@ long ask(const char *method, const char *path, const char *body, struct answer *
     return filled->status;
 }
 
+static bool exists(const char *kind, const char *name, const char *rest)
+{
+    char path[400];
+    snprintf(path, sizeof path, "/%s/%s%s", kind, name, rest);
+    return ask("GET", path, NULL, NULL) == 200;
+}
+
 bool container_exists(const char *name)
 {
-    char path[256];
-    snprintf(path, sizeof path, "/containers/%s/json", name);
-    return ask("GET", path, NULL, NULL) == 200;
+    return exists("containers", name, "/json");
+}
+
+static void await_end(const char *kind, const char *name, const char *rest)
+{
+    for (int waited = 0; waited < LONG_MS && exists(kind, name, rest); waited += 20)
+        pause_ms(20);
+    if (exists(kind, name, rest))
+        fail_msg("%s is still among the %s", name, kind);
 }
 
 void expect_gone(const char *name)
 {
-    for (int waited = 0; waited < LONG_MS; waited += 20) {
-        if (!container_exists(name))
-            return;
-        pause_ms(20);
-    }
-    fail_msg("container %s is still there", name);
+    await_end("containers", name, "/json");
 }
 
-size_t container_count(void)
+void expect_volume_gone(const char *name)
+{
+    await_end("volumes", name, "");
+}
+
+void expect_state(const char *name, const char *word)
+{
+    char path[300];
+    struct answer CLEANUP_ANSWER answer = {0};
+    snprintf(path, sizeof path, "/containers/%s/json", name);
+    assert_int_equal(ask("GET", path, NULL, &answer), 200);
+    assert_string_equal(json_string(json_member(answer.json, "State"), "Status"), word);
+}
+
+long container_tell(const char *name, const char *what)
+{
+    char path[300];
+    snprintf(path, sizeof path, "/containers/%s/%s", name, what);
+    return ask("POST", path, NULL, NULL);
+}
+
+void container_remove(const char *name)
+{
+    char path[300];
+    snprintf(path, sizeof path, "/containers/%s?force=1&v=1", name);
+    ask("DELETE", path, NULL, NULL);
+}
+
+static void list_containers(struct answer *answer)
 {
     char path[512];
-    struct answer CLEANUP_ANSWER answer = {0};
     snprintf(path, sizeof path,
              "/containers/json?all=1&filters=%%7B%%22label%%22%%3A%%5B%%22code-executor-test%%3D"
              "%s%%22%%5D%%7D",
              strrchr(workspace, '/') + 1);
-    assert_int_equal(ask("GET", path, NULL, &answer), 200);
+    assert_int_equal(ask("GET", path, NULL, answer), 200);
+}
+
+size_t container_count(void)
+{
+    struct answer CLEANUP_ANSWER answer = {0};
+    list_containers(&answer);
     return json_object_array_length(answer.json);
+}
+
+void container_ids(char *ids, size_t size)
+{
+    struct answer CLEANUP_ANSWER answer = {0};
+    list_containers(&answer);
+    ids[0] = '\0';
+    for (size_t i = 0; i < json_object_array_length(answer.json); i++) {
+        size_t length = strlen(ids);
+        snprintf(ids + length, size - length, "%s ",
+                 json_string(json_object_array_get_idx(answer.json, i), "Id"));
+    }
 }
 
 void expect_container_count(size_t count)
@@ -226,6 +397,13 @@ void pause_ms(int milliseconds)
     nanosleep(&time, NULL);
 }
 
+double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
 static size_t entry_count(const char *path)
 {
     size_t count = 0;
@@ -245,4 +423,11 @@ size_t descriptor_count(void)
 size_t thread_count(void)
 {
     return entry_count("/proc/self/task");
+}
+
+void expect_thread_count(size_t count)
+{
+    for (int waited = 0; waited < LONG_MS && thread_count() != count; waited += 10)
+        pause_ms(10);
+    assert_int_equal(thread_count(), count);
 }

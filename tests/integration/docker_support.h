@@ -8,8 +8,10 @@
 
 #include "engine.h"
 #include <code_executor.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The plugin's table; loaded by docker_test_main. */
 extern const code_executor_v1 *docker;
@@ -42,12 +44,43 @@ void start(code_executor_instance *instance);
 /* Runs one block; the result is the caller's. Fails the test when execute does. */
 code_executor_result *run(code_executor_instance *instance, const char *language, const char *code);
 
+/* One block, and what comes with it; what is not said is nothing. */
+struct shell {
+    const char *code;
+    const char *input; /* of INPUT_LENGTH */
+    size_t input_length;
+    uint64_t id; /* 0: 1 */
+    int32_t (*on_output)(void *user_data, size_t block, int32_t stream, const char *bytes,
+                         size_t length);
+    void *user_data;
+};
+/* Runs it; fails no test. The result is the caller's. */
+int32_t execute_shell(code_executor_instance *instance, struct shell shell,
+                      code_executor_result **result, code_executor_error *error);
+
+/* The same, and calls STRIKE on a thread of its own as soon as the code, which says something, has. */
+int32_t execute_struck(code_executor_instance *instance, const char *code,
+                       void (*strike)(void *argument), void *argument,
+                       code_executor_result **result, code_executor_error *error);
+
 /* Runs shell CODE and fails unless it exits with 0 and prints exactly OUTPUT. */
 void expect_output(code_executor_instance *instance, const char *code, const char *output);
 
 /* The member "container.id" (or another path) of describe, copied to TEXT; "" where there is none. */
 void described(code_executor_instance *instance, const char *outer, const char *inner, char *text,
                size_t size);
+
+/* Start fails with STATUS and all of WORDS (NULL-terminated) in its message. Destroys INSTANCE. */
+void expect_start_fails(code_executor_instance *instance, int32_t status, const char *const *words);
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* A host in a process of its own: starts an instance of such MEMBERS, tells the container's NAME, and runs
+ * shell CODE unless that is NULL. It lives for a minute. */
+pid_t host_start(const char *members, const char *code, char name[256]);
+void host_kill(pid_t host);
+
+/* What a test that waits for something waits for at the most, on a machine that is busy. */
+#define LONG_MS 120000
 
 /* Asks the engine; the status. ANSWER may be NULL. */
 long ask(const char *method, const char *path, const char *body, struct answer *answer);
@@ -56,8 +89,17 @@ long ask(const char *method, const char *path, const char *body, struct answer *
 bool container_exists(const char *name);
 /* Waits for it to be gone, and fails when that does not come about in a long time. */
 void expect_gone(const char *name);
-/* The containers that instances of make_instance have, in any state. */
+void expect_volume_gone(const char *name);
+/* Fails unless it is "running", "paused" … */
+void expect_state(const char *name, const char *word);
+/* The status of a POST request: "pause", "restart?t=0" … */
+long container_tell(const char *name, const char *what);
+/* By force; it need not be there. */
+void container_remove(const char *name);
+/* The containers that instances of make_instance have, in any state: how many, and their ids with a blank
+ * behind each. */
 size_t container_count(void);
+void container_ids(char *ids, size_t size);
 /* Waits for that to be as many; fails when it does not come about. */
 void expect_container_count(size_t count);
 
@@ -69,10 +111,14 @@ extern const code_executor_host *test_host;
 
 /* Sleeps so many milliseconds. */
 void pause_ms(int milliseconds);
+/* Seconds since some moment. */
+double now(void);
 
 /* Open descriptors of this process, and its threads. */
 size_t descriptor_count(void);
 size_t thread_count(void);
+/* A thread that has been joined is still listed for a moment. */
+void expect_thread_count(size_t count);
 
 /* A relay between the plugin and the engine, in a process of its own. */
 struct relay_options {
@@ -86,7 +132,8 @@ struct relay_options {
 };
 struct relay {
     int pid;
-    char address[300]; /* for docker_host */
+    atomic_int *swallowed; /* how many requests, in memory that the relay shares */
+    char address[300];     /* for docker_host */
 };
 struct relay relay_start(struct relay_options options);
 /* Kills it with all its connections, as if the engine died. */

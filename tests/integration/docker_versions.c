@@ -14,20 +14,6 @@
 
 #include <cmocka.h>
 
-static void expect_start_fails(const char *address, int32_t status, const char *const *words)
-{
-    code_executor_instance *instance = make_instance("'docker_host': '%s'", address);
-    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    int32_t got = docker->start(instance, &error);
-    if (got != status)
-        fail_msg("status %d, not %d: %s", got, status, error.message);
-    for (; *words; words++)
-        if (!strstr(error.message, *words))
-            fail_msg("\"%s\" is not in: %s", *words, error.message);
-    docker->destroy(instance);
-}
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 /* Everything that asks the engine for something: what it refuses would fail. */
 static void converse(const char *address, const char *version)
 {
@@ -45,9 +31,7 @@ static void converse(const char *address, const char *version)
     assert_int_equal(docker->stop(instance, NULL), CODE_EXECUTOR_OK);
     expect_output(instance, "echo three", "three\n");
     docker->destroy(instance);
-    char path[300];
-    snprintf(path, sizeof path, "/containers/%s?force=1", name);
-    assert_int_equal(ask("DELETE", path, NULL, NULL), 204);
+    container_remove(name);
     instance = make_instance("'docker_host': '%s'", address);
     expect_output(instance, "exit 0", "");
     docker->destroy(instance);
@@ -81,8 +65,8 @@ static void an_engine_that_is_too_old_is_refused(void **state)
     struct relay relay = relay_start((struct relay_options){
         .answer_for = "/_ping",
         .answer = "HTTP/1.1 200 OK\r\nApi-Version: 1.24\r\nContent-Length: 2\r\n\r\nOK"});
-    expect_start_fails(relay.address, CODE_EXECUTOR_UNSUPPORTED,
-                       WORDS("1.24", "at least 1.30", "17.06"));
+    expect_start_fails(make_instance("'docker_host': '%s'", relay.address),
+                       CODE_EXECUTOR_UNSUPPORTED, WORDS("1.24", "at least 1.30", "17.06"));
     relay_kill(&relay);
 }
 
@@ -94,7 +78,8 @@ static void an_engine_of_the_first_days_is_asked_for_its_version(void **state)
         .answer_for = "GET /",
         .answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 21\r\n\r\n"
                   "{\"ApiVersion\":\"1.24\"}"});
-    expect_start_fails(relay.address, CODE_EXECUTOR_UNSUPPORTED, WORDS("1.24", "at least 1.30"));
+    expect_start_fails(make_instance("'docker_host': '%s'", relay.address),
+                       CODE_EXECUTOR_UNSUPPORTED, WORDS("1.24", "at least 1.30"));
     relay_kill(&relay);
 }
 

@@ -154,15 +154,14 @@ static void volume_of(const char *container, char *name, size_t size)
 static void no_volume_is_left(void **state)
 {
     (void)state;
-    char id[160], volume[128], path[160];
+    char id[160], volume[128];
     code_executor_instance *instance = make_instance("'workspace': 'copy'");
     expect_output(instance, "echo x > x", "");
     described(instance, "container", "id", id, sizeof id);
     volume_of(id, volume, sizeof volume);
     docker->destroy(instance);
     expect_container_count(0);
-    snprintf(path, sizeof path, "/volumes/%s", volume);
-    assert_int_equal(ask("GET", path, NULL, NULL), 404);
+    expect_volume_gone(volume);
 }
 
 static void bind_dir_beside_copy_is_refused(void **state)

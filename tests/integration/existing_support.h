@@ -8,8 +8,6 @@
 
 #include "docker_support.h"
 
-#define LONG_MS 30000
-
 /* The one of the running test: its id. */
 extern char container[80];
 

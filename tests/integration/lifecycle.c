@@ -475,10 +475,12 @@ static void start_can_be_cancelled(void **state)
  * Everything at once
  * --------------------------------------------------------------------------------------------- */
 
+enum { WORKERS = 6 };
+
 struct worker {
     pthread_t thread;
     atomic_bool *done;
-    size_t completed;
+    atomic_size_t completed;
     size_t cancelled;
     char problem[256];
 };
@@ -505,12 +507,20 @@ static void *execute_for_a_while(void *argument)
     return NULL;
 }
 
+static bool anything_completed(const void *workers)
+{
+    size_t completed = 0;
+    for (int i = 0; i < WORKERS; i++)
+        completed += atomic_load(&((const struct worker *)workers)[i].completed);
+    return completed > 0;
+}
+
 static void executions_meet_start_stop_restart_and_cancel(void **state)
 {
     (void)state;
-    struct worker workers[6] = {{0}};
+    struct worker workers[WORKERS] = {{0}};
     atomic_bool done = false;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < WORKERS; i++) {
         workers[i].done = &done;
         assert_int_equal(pthread_create(&workers[i].thread, NULL, execute_for_a_while, &workers[i]),
                          0);
@@ -531,15 +541,13 @@ static void executions_meet_start_stop_restart_and_cancel(void **state)
             (void)host.table->start(instance, NULL);
         }
     }
-    usleep(300000);
+    start();
+    assert_true(eventually(anything_completed, workers));
     atomic_store(&done, true);
-    size_t completed = 0;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < WORKERS; i++) {
         pthread_join(workers[i].thread, NULL);
         assert_string_equal(workers[i].problem, "");
-        completed += workers[i].completed;
     }
-    assert_true(completed > 0);
     client_expect_output(instance, "echo works", "works\n");
 }
 

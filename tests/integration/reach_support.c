@@ -79,19 +79,11 @@ static void expect_much_output(code_executor_instance *instance)
 static void expect_much_input(code_executor_instance *instance)
 {
     enum { SIZE = 3000000 };
-    static const char code[] = "wc -c";
-    const code_executor_block block = {
-        .struct_size = sizeof block, .language = "sh", .code = code, .code_length = strlen(code)};
-    const code_executor_block *const blocks[] = {&block};
-    code_executor_request request = {
-        .struct_size = sizeof request, .blocks = blocks, .block_count = 1, .execution_id = 9};
     code_executor_result *result = NULL;
-    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
     char *input = calloc(1, SIZE);
     assert_non_null(input);
-    request.stdin_bytes = input;
-    request.stdin_length = SIZE;
-    assert_int_equal(docker->execute(instance, &request, &result, &error), CODE_EXECUTOR_OK);
+    struct shell shell = {.code = "wc -c", .input = input, .input_length = SIZE};
+    assert_int_equal(execute_shell(instance, shell, &result, NULL), CODE_EXECUTOR_OK);
     assert_string_equal(result->output, "3000000\n");
     docker->result_free(result);
     free(input);
@@ -112,16 +104,4 @@ void converse(code_executor_instance *instance)
     expect_output(instance, "ls /tmp", "");
     docker->destroy(instance);
     expect_container_count(0);
-}
-
-void expect_start_fails(code_executor_instance *instance, int32_t status, const char *const *words)
-{
-    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    int32_t got = docker->start(instance, &error);
-    if (got != status)
-        fail_msg("status %d, not %d: %s", got, status, error.message);
-    for (; *words; words++)
-        if (!strstr(error.message, *words))
-            fail_msg("\"%s\" is not in: %s", *words, error.message);
-    docker->destroy(instance);
 }

@@ -24,8 +24,4 @@ void port_close(struct port *port);
 /* Starts, writes and reads much, restarts, stops and destroys INSTANCE, and looks whether anything is left. */
 void converse(code_executor_instance *instance);
 
-/* Start fails with STATUS and all of WORDS (NULL-terminated) in its message. Destroys INSTANCE. */
-void expect_start_fails(code_executor_instance *instance, int32_t status, const char *const *words);
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 #endif /* CODE_EXECUTOR_TEST_REACH_SUPPORT_H */
