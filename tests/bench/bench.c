@@ -2,7 +2,7 @@
 /*
  * bench.c: what the executors cost, beside doing the same in other ways, in one run on one machine.
  *
- *     bench DOCKER_PEER.py IMAGE      (scripts/bench calls it, with a Docker daemon and the peers in place)
+ *     bench DOCKER_PEER.py IMAGE [SECTION...]      (scripts/bench calls it, with a Docker daemon and the peers in place)
  *
  * Figures are medians of contenders that take turns (measure.c). What matters are the ratios; where the
  * design sets a budget, it stands beside. A ratio over its budget is reported, not a failure: a busy
@@ -143,29 +143,71 @@ static void remove_work_dir(void)
     spawn_ns(argv, 1);
 }
 
+static const struct section {
+    const char *name;
+    void (*measure)(struct bench *bench);
+    bool first; /* before this process has loaded an executor */
+} sections[] = {
+    {"loading", bench_loading, true},
+    {"host_demo", bench_host_demo, true},
+    {"blocks", bench_blocks, false},
+    {"output", bench_output, false},
+    {"sandbox", bench_sandbox_start, false},
+    {"life_cycle", bench_life_cycle, false},
+    {"pool", bench_pool, false},
+    {"containers", bench_containers, false},
+};
+
+enum { SECTIONS = sizeof sections / sizeof sections[0] };
+
+static bool is_wanted(const char *name, char **wanted)
+{
+    bool all = *wanted == NULL;
+    for (; *wanted; wanted++)
+        all = all || strcmp(*wanted, name) == 0;
+    return all;
+}
+
+static void check_wanted(char **wanted)
+{
+    for (; *wanted; wanted++) {
+        bool known = false;
+        for (size_t i = 0; i < SECTIONS; i++)
+            known = known || strcmp(sections[i].name, *wanted) == 0;
+        if (known)
+            continue;
+        for (size_t i = 0; i < SECTIONS; i++)
+            fprintf(stderr, "%s%s", i > 0 ? ", " : "bench: sections are ", sections[i].name);
+        fprintf(stderr, "\n");
+        fail("an unknown section");
+    }
+}
+
+static void measure_sections(bool first, char **wanted)
+{
+    for (size_t i = 0; i < SECTIONS; i++)
+        if (sections[i].first == first && is_wanted(sections[i].name, wanted))
+            sections[i].measure(&bench);
+}
+
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
     signal(SIGPIPE, SIG_IGN);
     if (argc == 3 && strcmp(argv[1], "--hold") == 0)
         return hold(argv[2]);
-    if (argc != 3)
-        fail("usage: bench DOCKER_PEER.py IMAGE");
+    if (argc < 3)
+        fail("usage: bench DOCKER_PEER.py IMAGE [SECTION...]");
+    check_wanted(argv + 3);
     set_up(&bench, argv[2]);
     atexit(remove_work_dir);
-    bench_loading(&bench);
-    bench_host_demo(&bench);
+    measure_sections(true, argv + 3);
     copy_spawner(&bench);
     open_executors(&bench);
     find_inside(&bench);
     start_peers(&bench, argv[1]);
-    bench_blocks(&bench);
-    bench_output(&bench);
+    measure_sections(false, argv + 3);
     peer_end(&bench.spawner);
-    bench_sandbox_start(&bench);
-    bench_life_cycle(&bench);
-    bench_pool(&bench);
-    bench_containers(&bench);
     peer_end(&bench.python);
     executor_close(&bench.docker);
     executor_close(&bench.local);

@@ -24,8 +24,8 @@ struct bench {
     struct peer spawner; /* in the container */
 };
 
-void bench_loading(const struct bench *bench);
-void bench_host_demo(const struct bench *bench);
+void bench_loading(struct bench *bench);
+void bench_host_demo(struct bench *bench);
 void bench_blocks(struct bench *bench);
 void bench_output(struct bench *bench);
 void bench_life_cycle(struct bench *bench);

@@ -110,14 +110,14 @@ static void bench_loading_one(const struct bench *bench, const char *name)
 }
 
 /* Before any executor is opened. */
-void bench_loading(const struct bench *bench)
+void bench_loading(struct bench *bench)
 {
     printf("\nLoading a plugin\n");
     bench_loading_one(bench, "local");
     bench_loading_one(bench, "docker");
 }
 
-void bench_host_demo(const struct bench *bench)
+void bench_host_demo(struct bench *bench)
 {
     printf("\nhost_demo\n");
     char *message = format("%s/message.md", bench->work_dir);
