@@ -68,6 +68,8 @@ static int32_t take_record(collected *self, code_executor_error *error)
         self->state = COLLECTED_ENDED;
         return CODE_EXECUTOR_OK;
     }
+    if (self->kind == COLLECT_ALIVE && self->left == 0 && self->path_length == 0)
+        return CODE_EXECUTOR_OK;
     if (++self->records > RECORDS_MAX)
         return error_set(error, CODE_EXECUTOR_UNSUPPORTED,
                          "more than %d files changed in the workspace at once", RECORDS_MAX);

@@ -229,10 +229,10 @@ static int32_t judge_end(const struct collecting *self, const session_exit *exit
                          "cancelled while files were copied out of the workspace");
     return error_set(error, CODE_EXECUTOR_IO,
                      "the files that changed in the workspace could not be copied out of it: %s",
-                     exited->how == EXIT_TIMED_OUT ? "it took too long"
-                     : exited->detail[0]           ? exited->detail
-                     : self->words[0]              ? self->words
-                                                   : "what tells of them was ended");
+                     exited->detail[0]               ? exited->detail
+                     : exited->how == EXIT_TIMED_OUT ? "it took too long"
+                     : self->words[0]                ? self->words
+                                                     : "what tells of them was ended");
 }
 
 static const char **collect_words(const workspace_copy *copy, const char *since, const char *limit)

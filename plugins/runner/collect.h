@@ -17,6 +17,7 @@
  * A file that shrinks meanwhile is filled up with zeros: another call will bring it as it is by then.
  * COLLECT_SKIPPED tells of what cannot be read, and of files that would make it more than LIMIT bytes in
  * all; links and special files are passed over without a word.
+ * COLLECT_ALIVE comes where nothing else has come for a second: there is nothing to tell, but it goes on.
  * COLLECT_END is the last record, so that one sees whether all is there.
  *
  * Who reads must not trust it: the code may have had its hands in it.
@@ -26,7 +27,8 @@
 
 #include <stdint.h>
 
-/* A command's process is the runner itself until it runs its program, also where the runner's file is gone. */
+/* A command's process is the runner itself until it runs its program, also where the runner's file is gone. What is
+ * run so is the host's own, and is watched more closely than code is. */
 #define COLLECT_PROGRAM     "/proc/self/exe"
 #define COLLECT_WORD        "collect"
 #define SHARE_WORD          "share"
@@ -41,7 +43,8 @@
 enum collect_kind {
     COLLECT_END = 0,
     COLLECT_FILE = 1,
-    COLLECT_SKIPPED = 2 /* mode: an errno; EFBIG: beyond the limit */
+    COLLECT_SKIPPED = 2, /* mode: an errno; EFBIG: beyond the limit */
+    COLLECT_ALIVE = 3    /* no path */
 };
 
 /* The subcommand: COUNT words behind COLLECT_WORD. Returns an exit status. */

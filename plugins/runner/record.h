@@ -34,8 +34,12 @@ struct execution {
     bool resetting;   /* RESET_DONE waits for its supervisor's end */
     uint64_t rested;  /* RESTING: when it shall get ready */
     uint64_t overdue; /* when its supervisor must have done what it has to */
-    bool held_up;     /* it had not, and was killed for it */
-    bool starved;     /* its streams did not come, and it was killed for that */
+    uint64_t latest;  /* the same, whatever comes meanwhile */
+    bool
+        own; /* it is the runner's own program (collect.h), of which something comes all the while */
+    bool listens; /* RUNNING and own: what comes is taken */
+    bool held_up; /* it had not, and was killed for it */
+    bool starved; /* its streams did not come, and it was killed for that */
     uint64_t started;
     uint64_t memory_kills; /* when it started */
     struct supervisor_report report;

@@ -22,6 +22,7 @@
  */
 #include "supervisor.h"
 #include "channel.h"
+#include "collect.h"
 #include "command.h"
 #include "guard.h"
 #include "kill_tree.h"
@@ -48,6 +49,8 @@ extern char **environ;
 #define STUBBORN_PAUSE_MS 1000
 /* Children that are reaped in one go, or code that makes them end as fast would hold us up. */
 #define REAP_MAX 1000
+/* How often the runner's own program is made to go on. */
+#define STOPS_MAX 100
 
 static struct {
     enum { WATCHING, ASKING, KILLING } phase;
@@ -61,6 +64,8 @@ static struct {
     pid_t runner;
 
     pid_t command; /* 0: reaped */
+    bool own;      /* it is the runner's own program (collect.h) */
+    unsigned stops;
     bool childless;
     bool reaped_all; /* that has ended so far */
     bool reported;
@@ -109,25 +114,6 @@ static void command_ended(int status)
     }
 }
 
-static void reap(void)
-{
-    self.reaped_all = false;
-    for (int i = 0; i < REAP_MAX; i++) {
-        int status = 0;
-        struct rusage usage;
-        pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
-        if (pid <= 0) {
-            self.reaped_all = true;
-            self.childless = pid < 0;
-            return;
-        }
-        if (!self.reported)
-            account(&usage);
-        if (pid == self.command)
-            command_ended(status);
-    }
-}
-
 static void begin_killing(void)
 {
     self.phase = KILLING;
@@ -153,6 +139,45 @@ static void end_tree(uint32_t how, int signal, uint32_t grace_ms)
         self.deadline = deadline;
     self.phase = ASKING;
     tree_signal(signal);
+}
+
+/* Attack: code that is left from before stops what copies the workspace out (SIGSTOP from the same user). Of code it
+ * is nobody's business. */
+static void command_stopped(void)
+{
+    if (self.phase == KILLING)
+        return; /* which stops what it kills */
+    (void)kill(self.command, SIGCONT);
+    if (++self.stops < STOPS_MAX)
+        return;
+    end_tree(EXIT_LOST, SIGKILL, 0);
+    snprintf(self.report.detail, sizeof self.report.detail,
+             "it was stopped again and again, presumably by the code");
+}
+
+static void reap(void)
+{
+    const int flags = WNOHANG | __WALL | (self.own ? WUNTRACED : 0);
+    self.reaped_all = false;
+    for (int i = 0; i < REAP_MAX; i++) {
+        int status = 0;
+        struct rusage usage;
+        pid_t pid = wait4(-1, &status, flags, &usage);
+        if (pid <= 0) {
+            self.reaped_all = true;
+            self.childless = pid < 0;
+            return;
+        }
+        if (WIFSTOPPED(status)) {
+            if (pid == self.command)
+                command_stopped();
+            continue;
+        }
+        if (!self.reported)
+            account(&usage);
+        if (pid == self.command)
+            command_ended(status);
+    }
 }
 
 static void take_order(void)
@@ -315,6 +340,8 @@ static bool start_command(const struct spawn_request *spawn)
         return false;
     }
     self.command = pid;
+    self.own = strcmp(spawn->candidates[0][0], COLLECT_PROGRAM) == 0;
+    self.stops = 0;
     self.report.candidate = start.candidate;
     self.deadline = spawn->timeout_ms ? moment_after(spawn->timeout_ms) : NEVER;
     self.grace_ms = spawn->grace_ms;

@@ -105,6 +105,18 @@ static void files_are_saved_however_the_stream_is_cut(void **state)
     assert_true(exists(fixture, "a/b"));
 }
 
+static void signs_of_life_tell_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    add(fixture, COLLECT_ALIVE, 0, "", 0, "");
+    add(fixture, COLLECT_FILE, 3, "a", 1, "abc");
+    add(fixture, COLLECT_ALIVE, 0, "", 0, "");
+    add(fixture, COLLECT_END, 0, "", 0, "");
+    assert_int_equal(take(fixture), CODE_EXECUTOR_OK);
+    assert_int_equal(fixture->collected.state, COLLECTED_ENDED);
+    assert_string_equal(fixture->told, "a ");
+}
+
 static void paths_that_lead_out_are_nonsense(void **state)
 {
     struct fixture *fixture = *state;
@@ -194,6 +206,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(files_are_saved_however_the_stream_is_cut),
+        TEST(signs_of_life_tell_nothing),
         TEST(paths_that_lead_out_are_nonsense),
         TEST(a_path_with_a_nul_in_it_is_nonsense),
         TEST(a_path_without_end_is_nonsense),
