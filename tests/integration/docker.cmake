@@ -51,7 +51,7 @@ target_compile_definitions(integration_docker_pull PRIVATE
     TEST_REGISTRY="${CMAKE_CURRENT_SOURCE_DIR}/test_registry.py")
 add_test(NAME integration.docker_in_docker
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docker_in_docker.sh ${PROJECT_BINARY_DIR})
-set_tests_properties(integration.docker_in_docker PROPERTIES SKIP_RETURN_CODE 77 LABELS unsanitized)
+set_tests_properties(integration.docker_in_docker PROPERTIES SKIP_RETURN_CODE 77)
 foreach(program lifecycle requests manners idle)
     code_executor_abi_test(integration ${program} docker)
 endforeach()

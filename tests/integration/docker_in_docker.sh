@@ -32,12 +32,13 @@ cat made.txt
 ```
 END
 
-# The container's own folder /data, but this machine's programs and libraries.
+# The container's own folder /data, but this machine's programs and libraries, and what a sanitizer is told.
 in_container() { # CONFIGURATION DOCKER-RUN-OPTION...
     local configuration=$1
     shift
     docker run --rm --name "$name" -i "$@" -v /usr:/usr:ro -v "$build:$build:ro" -v "$socket:/engine.sock" \
-        -v "$work/message.md:/message.md:ro" -e DOCKER_HOST=unix:///engine.sock "$image" \
+        -v "$work/message.md:/message.md:ro" -e DOCKER_HOST=unix:///engine.sock \
+        -e ASAN_OPTIONS -e UBSAN_OPTIONS "$image" \
         sh -c 'mkdir -p /data && echo given > /data/given.txt && "$@" && cat /data/made.txt' sh \
         "$build/bin/host_demo" run -e docker -c "$configuration" -w /data /message.md < /dev/null
 }
