@@ -95,9 +95,9 @@ static bool remove_or_move(int folder, const char *name, void *context)
     struct removal *removal = context;
     if (unlinkat(folder, name, 0) == 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0)
         return true;
-    /* A folder that may not be written to cannot be moved either. */
+    /* A folder that may not be written to cannot be moved either. Nor can a mount, whose mode is not ours. */
     return move_to_top(folder, name, removal) ||
-           (open_up(folder, name) && move_to_top(folder, name, removal));
+           (errno == EACCES && open_up(folder, name) && move_to_top(folder, name, removal));
 }
 
 static bool remove_from_top(int top, const char *name, void *context)

@@ -222,6 +222,25 @@ static void planted_names_lead_nowhere_else(void **state)
     docker->destroy(instance);
 }
 
+/* Code with the right to mount shows somebody else's folder in its workspace. */
+static void what_is_mounted_into_the_copy_stays(void **state)
+{
+    (void)state;
+    char folder[300];
+    run_container("", "'Privileged': true");
+    code_executor_instance *instance = beside("'workspace': 'copy'");
+    folder_of(instance, folder);
+    expect_output(
+        instance,
+        "mkdir -p /victim mount inner/mount; echo precious > /victim/file\n"
+        "mount --bind /victim mount && mount --bind /victim inner/mount && ls inner/mount",
+        "file\n");
+    docker->stop(instance, NULL);
+    expect_process_count(1);
+    expect_output(instance, "cat /victim/file", "precious\n");
+    docker->destroy(instance);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +251,7 @@ int main(void)
         TEST(start_leaves_alone_what_a_living_host_uses),
         TEST(start_leaves_alone_what_is_not_used_yet),
         TEST(planted_names_lead_nowhere_else),
+        TEST(what_is_mounted_into_the_copy_stays),
     };
     return docker_test_main("docker_existing_leftovers", tests, sizeof tests / sizeof tests[0]);
 }

@@ -8,6 +8,7 @@ function(commandline_unit_test name)
 endfunction()
 
 commandline_unit_test(error)
+commandline_unit_test(folder_removal)
 commandline_unit_test(helper_process)
 commandline_unit_test(helper_group)
 commandline_unit_test(sanitize)
