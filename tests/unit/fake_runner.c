@@ -199,3 +199,16 @@ session_command fake_command(collected *output)
                              .user_data = output,
                              .on_output = collect_output};
 }
+
+int32_t fake_run(session *opened, const session_command *command, session_exit *exited)
+{
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    int32_t status = session_run(opened, command, NULL, exited, &error);
+    return error.status == status ? status : CODE_EXECUTOR_INTERNAL;
+}
+
+void fake_runner_close(fake_runner *self, session *opened)
+{
+    session_release(opened);
+    fake_runner_join(self);
+}

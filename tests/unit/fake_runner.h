@@ -26,6 +26,7 @@ void fake_runner_join(fake_runner *self);
 
 /* The same behind the greeting: an open session. */
 session *fake_runner_open(fake_runner *self, void (*behave)(fake_runner *self), void *context);
+void fake_runner_close(fake_runner *self, session *opened);
 
 /* False at the end of the connection. */
 bool fake_read(fake_runner *self, struct frame_header *header);
@@ -53,5 +54,7 @@ bool collect_output(void *collected_output, int32_t stream, const char *bytes, s
 
 /* A command that runs something; its output is collected. */
 session_command fake_command(collected *output);
+/* Runs it; an error that is told otherwise than returned is an internal one. */
+int32_t fake_run(session *opened, const session_command *command, session_exit *exited);
 
 #endif /* CODE_EXECUTOR_TESTS_FAKE_RUNNER_H */

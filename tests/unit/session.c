@@ -1,38 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.c: the session with a runner that behaves: commands, output, overlap, cancel, requests.
+ * session.c: the session with a runner that behaves: a command and what it prints, requests, opening.
  */
 #include "fake_runner.h"
-
-#include "fork_guard.h"
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 static fake_runner runner;
-
-static void close_session(session *opened)
-{
-    session_release(opened);
-    fake_runner_join(&runner);
-}
-
-static int32_t run_command(session *opened, const session_command *command, session_exit *exited)
-{
-    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    int32_t status = session_run(opened, command, NULL, exited, &error);
-    assert_int_equal(error.status, status);
-    return status;
-}
 
 /* ------------------------------------------------------------------------------------------------
  * One command
@@ -64,7 +46,7 @@ static void a_command_gives_output_and_exit(void **state)
         collected output = {.length = 0};
         session_command command = fake_command(&output);
         session_exit exited;
-        assert_int_equal(run_command(opened, &command, &exited), CODE_EXECUTOR_OK);
+        assert_int_equal(fake_run(opened, &command, &exited), CODE_EXECUTOR_OK);
         assert_string_equal(output.bytes, "one two three");
         assert_int_equal(exited.how, EXIT_EXITED);
         assert_int_equal(exited.exit_code, 7);
@@ -73,7 +55,7 @@ static void a_command_gives_output_and_exit(void **state)
         assert_string_equal(exited.detail, "words?");
     }
     assert_true(session_alive(opened));
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 static void say_it_byte_by_byte(fake_runner *self)
@@ -100,9 +82,9 @@ static void frames_may_come_in_single_bytes(void **state)
     collected output = {.length = 0};
     session_command command = fake_command(&output);
     session_exit exited;
-    assert_int_equal(run_command(opened, &command, &exited), CODE_EXECUTOR_OK);
+    assert_int_equal(fake_run(opened, &command, &exited), CODE_EXECUTOR_OK);
     assert_string_equal(output.bytes, "abc");
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 /* A transport that moves one byte a call and needs a wait before each. */
@@ -178,9 +160,9 @@ static void frames_may_leave_in_single_bytes(void **state)
     command.stdin_bytes = "input that is long enough to take a few rounds";
     command.stdin_length = strlen(command.stdin_bytes);
     session_exit exited;
-    assert_int_equal(run_command(opened, &command, &exited), CODE_EXECUTOR_OK);
+    assert_int_equal(fake_run(opened, &command, &exited), CODE_EXECUTOR_OK);
     assert_string_equal(output.bytes, "one two three");
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 static void check_spawn(fake_runner *self)
@@ -214,9 +196,9 @@ static void spawn_is_laid_out_as_the_protocol_says(void **state)
     command.environment = additions;
     command.environment_count = 2;
     session_exit exited;
-    assert_int_equal(run_command(opened, &command, &exited), CODE_EXECUTOR_OK);
+    assert_int_equal(fake_run(opened, &command, &exited), CODE_EXECUTOR_OK);
     assert_true(equal);
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 /* Adds up standard input, and answers with how much there was before SPAWN. */
@@ -253,11 +235,11 @@ static void standard_input_arrives_whole_before_the_command(void **state)
         command.stdin_bytes = bytes;
         command.stdin_length = lengths[i];
         session_exit exited;
-        assert_int_equal(run_command(opened, &command, &exited), CODE_EXECUTOR_OK);
+        assert_int_equal(fake_run(opened, &command, &exited), CODE_EXECUTOR_OK);
         assert_int_equal(strtoull(output.bytes, NULL, 10), lengths[i]);
         free(bytes);
     }
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -299,277 +281,10 @@ static void output_flows_as_credit_is_granted_again(void **state)
     collected output = {.length = 0};
     session_command command = fake_command(&output);
     session_exit exited;
-    assert_int_equal(run_command(opened, &command, &exited), CODE_EXECUTOR_OK);
+    assert_int_equal(fake_run(opened, &command, &exited), CODE_EXECUTOR_OK);
     assert_int_equal(output.total, FLOOD);
     assert_true(highest <= 1024 * 1024);
-    close_session(opened);
-}
-
-/* ------------------------------------------------------------------------------------------------
- * Many at once
- * --------------------------------------------------------------------------------------------- */
-
-enum { MANY = 32 };
-
-/* Answers in the opposite order, when all have come: none of them can have waited for another. */
-static void answer_backwards(fake_runner *self)
-{
-    uint32_t executions[MANY];
-    struct frame_header header;
-    for (int round = 0; round < 10; round++) {
-        for (int i = 0; i < MANY; i++) {
-            if (!fake_read_type(self, FRAME_SPAWN, &header))
-                return;
-            executions[i] = header.execution;
-        }
-        for (int i = MANY - 1; i >= 0; i--) {
-            fake_output(self, executions[i], 1, "x");
-            fake_exit(self, executions[i], EXIT_EXITED, (uint32_t)round);
-        }
-    }
-    fake_drain(self);
-}
-
-static void *run_rounds(void *argument)
-{
-    session *opened = argument;
-    for (uint32_t round = 0; round < 10; round++) {
-        collected output = {.length = 0};
-        session_command command = fake_command(&output);
-        session_exit exited;
-        if (session_run(opened, &command, NULL, &exited, NULL) != CODE_EXECUTOR_OK ||
-            strcmp(output.bytes, "x") != 0 || exited.exit_code != round)
-            return (void *)1;
-    }
-    return NULL;
-}
-
-static void many_commands_overlap(void **state)
-{
-    (void)state;
-    session *opened = fake_runner_open(&runner, answer_backwards, NULL);
-    pthread_t threads[MANY];
-    for (int i = 0; i < MANY; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, run_rounds, opened), 0);
-    for (int i = 0; i < MANY; i++) {
-        void *failed;
-        pthread_join(threads[i], &failed);
-        assert_null(failed);
-    }
-    close_session(opened);
-}
-
-/* The first command prints and is over only after the second one is. */
-static void serve_two(fake_runner *self)
-{
-    struct frame_header first;
-    struct frame_header second;
-    if (fake_read_type(self, FRAME_SPAWN, &first)) {
-        fake_output(self, first.execution, 1, "blocks");
-        if (fake_read_type(self, FRAME_SPAWN, &second)) {
-            fake_output(self, second.execution, 1, "passes");
-            fake_exit(self, second.execution, EXIT_EXITED, 0);
-        }
-        fake_exit(self, first.execution, EXIT_EXITED, 0);
-    }
-    fake_drain(self);
-}
-
-static int blocked[2];  /* readable when the callback has been entered */
-static int released[2]; /* readable when it may return */
-
-static bool block_in_callback(void *user_data, int32_t stream, const char *bytes, size_t length)
-{
-    (void)user_data;
-    (void)stream;
-    (void)bytes;
-    (void)length;
-    char byte = 0;
-    return write(blocked[1], &byte, 1) == 1 && read(released[0], &byte, 1) == 1;
-}
-
-static void *run_blocking(void *argument)
-{
-    session_command command = fake_command(NULL);
-    command.on_output = block_in_callback;
-    session_exit exited;
-    return (void *)(intptr_t)session_run(argument, &command, NULL, &exited, NULL);
-}
-
-static void a_callback_that_blocks_delays_no_other_run(void **state)
-{
-    (void)state;
-    session *opened = fake_runner_open(&runner, serve_two, NULL);
-    pthread_t thread;
-    char byte;
-    assert_int_equal(pipe(blocked) | pipe(released), 0);
-    assert_int_equal(pthread_create(&thread, NULL, run_blocking, opened), 0);
-    assert_int_equal(read(blocked[0], &byte, 1), 1);
-    collected output = {.length = 0};
-    session_command command = fake_command(&output);
-    session_exit exited;
-    assert_int_equal(run_command(opened, &command, &exited), CODE_EXECUTOR_OK);
-    assert_string_equal(output.bytes, "passes");
-    assert_int_equal(write(released[1], &byte, 1), 1);
-    void *status;
-    pthread_join(thread, &status);
-    assert_ptr_equal(status, NULL);
-    close_session(opened);
-}
-
-/* ------------------------------------------------------------------------------------------------
- * Cancelling
- * --------------------------------------------------------------------------------------------- */
-
-/* Ends a command when it is told to; but says that it ended by itself, as where EXIT and KILL cross. */
-static void exit_on_kill(fake_runner *self)
-{
-    struct frame_header header;
-    while (fake_read(self, &header)) {
-        if (header.type == FRAME_SPAWN) {
-            fake_output(self, header.execution, 1, "running");
-        } else if (header.type == FRAME_KILL) {
-            uint32_t *signal_seen = self->context;
-            *signal_seen = get_u32(self->payload);
-            fake_exit(self, header.execution, EXIT_EXITED, 0);
-        }
-    }
-}
-
-struct cancelled_run {
-    session *opened;
-    session_canceller *canceller;
-    session_exit exited;
-    int32_t status;
-};
-
-static void *run_with_canceller(void *argument)
-{
-    struct cancelled_run *run = argument;
-    session_command command = fake_command(NULL);
-    command.on_output = block_in_callback;
-    run->status = session_run(run->opened, &command, run->canceller, &run->exited, NULL);
-    return NULL;
-}
-
-static void a_run_is_cancelled_from_another_thread(void **state)
-{
-    (void)state;
-    uint32_t signal_seen = 0;
-    struct cancelled_run run = {.canceller = session_canceller_new()};
-    run.opened = fake_runner_open(&runner, exit_on_kill, &signal_seen);
-    assert_int_equal(pipe(blocked) | pipe(released), 0);
-    pthread_t thread;
-    char byte;
-    assert_int_equal(pthread_create(&thread, NULL, run_with_canceller, &run), 0);
-    assert_int_equal(read(blocked[0], &byte, 1), 1);
-    session_cancel(run.canceller);
-    session_cancel(run.canceller);
-    assert_true(session_cancelled(run.canceller));
-    assert_int_equal(write(released[1], &byte, 1), 1);
-    pthread_join(thread, NULL);
-    assert_int_equal(run.status, CODE_EXECUTOR_OK);
-    assert_int_equal(run.exited.how, EXIT_CANCELLED);
-    assert_int_equal(signal_seen, SIGTERM);
-    /* Later runs with it end at once. */
-    session_exit exited;
-    session_command command = fake_command(NULL);
-    assert_int_equal(session_run(run.opened, &command, run.canceller, &exited, NULL),
-                     CODE_EXECUTOR_OK);
-    assert_int_equal(exited.how, EXIT_CANCELLED);
-    assert_true(session_alive(run.opened));
-    session_canceller_free(run.canceller);
-    close_session(run.opened);
-}
-
-static bool want_to_cancel(void *user_data, int32_t stream, const char *bytes, size_t length)
-{
-    collect_output(user_data, stream, bytes, length);
-    return false;
-}
-
-static void a_callback_cancels_its_run(void **state)
-{
-    (void)state;
-    uint32_t signal_seen = 0;
-    session *opened = fake_runner_open(&runner, exit_on_kill, &signal_seen);
-    collected output = {.length = 0};
-    session_command command = fake_command(&output);
-    command.on_output = want_to_cancel;
-    session_exit exited;
-    assert_int_equal(run_command(opened, &command, &exited), CODE_EXECUTOR_OK);
-    assert_int_equal(exited.how, EXIT_CANCELLED);
-    assert_string_equal(output.bytes, "running");
-    assert_int_equal(signal_seen, SIGTERM);
-    close_session(opened);
-}
-
-static void read_nothing(fake_runner *self)
-{
-    char byte;
-    (void)!read(*(int *)self->context, &byte, 1);
-}
-
-static void *cancel_soon(void *argument)
-{
-    usleep(100000);
-    session_cancel(argument);
-    return NULL;
-}
-
-static void sending_to_a_runner_that_does_not_read_can_be_cancelled(void **state)
-{
-    (void)state;
-    int done[2];
-    assert_int_equal(pipe(done), 0);
-    session *opened = fake_runner_open(&runner, read_nothing, &done[0]);
-    session_canceller *canceller = session_canceller_new();
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, canceller), 0);
-    char *bytes = calloc(1, 50000000);
-    assert_non_null(bytes);
-    session_command command = fake_command(NULL);
-    command.stdin_bytes = bytes;
-    command.stdin_length = 50000000;
-    session_exit exited;
-    assert_int_equal(session_run(opened, &command, canceller, &exited, NULL), CODE_EXECUTOR_OK);
-    assert_int_equal(exited.how, EXIT_CANCELLED);
-    pthread_join(thread, NULL);
-    free(bytes);
-    session_canceller_free(canceller);
-    session_release(opened);
-    assert_int_equal(write(done[1], "", 1), 1);
-    fake_runner_join(&runner);
-}
-
-static void *end_soon(void *argument)
-{
-    usleep(100000);
-    session_end(argument);
-    return NULL;
-}
-
-static void ending_the_session_cancels_what_runs(void **state)
-{
-    (void)state;
-    session *opened = fake_runner_open(&runner, fake_drain, NULL);
-    pthread_t threads[4];
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, run_blocking, opened), 0);
-    assert_int_equal(pthread_create(&threads[3], NULL, end_soon, opened), 0);
-    session_command command = fake_command(NULL);
-    session_exit exited;
-    assert_int_equal(session_run(opened, &command, NULL, &exited, NULL), CODE_EXECUTOR_OK);
-    assert_int_equal(exited.how, EXIT_CANCELLED);
-    for (int i = 0; i < 4; i++) {
-        void *status;
-        pthread_join(threads[i], &status);
-        assert_ptr_equal(status, NULL);
-    }
-    assert_int_equal(session_run(opened, &command, NULL, &exited, NULL), CODE_EXECUTOR_OK);
-    assert_int_equal(exited.how, EXIT_CANCELLED);
-    assert_false(session_alive(opened));
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -606,7 +321,7 @@ static void programs_are_looked_up(void **state)
     free(paths[0]);
     /* It answers with two again. */
     assert_int_equal(session_lookup(opened, programs, 1, paths, &error), CODE_EXECUTOR_PROTOCOL);
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 struct written {
@@ -650,7 +365,7 @@ static void a_file_is_written_in_frames(void **state)
         assert_int_equal(session_write_file(opened, "a/b", 0644, bytes, lengths[i], NULL),
                          CODE_EXECUTOR_OK);
         free(bytes);
-        close_session(opened);
+        fake_runner_close(&runner, opened);
         assert_int_equal(written.length, lengths[i]);
         assert_int_equal(written.first_flags & WRITE_FIRST, WRITE_FIRST);
         assert_int_equal(written.last_flags & WRITE_LAST, WRITE_LAST);
@@ -670,41 +385,7 @@ static void a_file_that_cannot_be_written_is_reported(void **state)
     assert_string_equal(error.message, "cannot write a/b: Read-only file system");
     assert_true(session_alive(opened));
     free(bytes);
-    close_session(opened);
-}
-
-static void end_all_on_reset(fake_runner *self)
-{
-    struct frame_header header;
-    uint32_t running = 0;
-    while (fake_read(self, &header)) {
-        if (header.type == FRAME_SPAWN) {
-            running = header.execution;
-            fake_output(self, running, 1, "x");
-        } else if (header.type == FRAME_RESET) {
-            fake_exit(self, running, EXIT_CANCELLED, 0);
-            fake_write(self, FRAME_RESET_DONE, 0, 0, NULL, 0);
-        }
-    }
-}
-
-static void reset_cancels_what_runs(void **state)
-{
-    (void)state;
-    struct cancelled_run run = {.canceller = NULL};
-    run.opened = fake_runner_open(&runner, end_all_on_reset, NULL);
-    assert_int_equal(pipe(blocked) | pipe(released), 0);
-    pthread_t thread;
-    char byte;
-    assert_int_equal(pthread_create(&thread, NULL, run_with_canceller, &run), 0);
-    assert_int_equal(read(blocked[0], &byte, 1), 1);
-    assert_int_equal(session_reset(run.opened, NULL), CODE_EXECUTOR_OK);
-    assert_int_equal(write(released[1], &byte, 1), 1);
-    pthread_join(thread, NULL);
-    assert_int_equal(run.status, CODE_EXECUTOR_OK);
-    assert_int_equal(run.exited.how, EXIT_CANCELLED);
-    assert_true(session_alive(run.opened));
-    close_session(run.opened);
+    fake_runner_close(&runner, opened);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -738,7 +419,7 @@ static void a_forked_child_does_not_keep_the_connection_open(void **state)
         (void)!read(done[0], &byte, 1); /* lives on until the parent is done */
         _exit(0);
     }
-    close_session(opened); /* joins the runner, which ends at end-of-file */
+    fake_runner_close(&runner, opened); /* joins the runner, which ends at end-of-file */
     close(done[0]);
     close(done[1]);
     assert_int_equal(waitpid(child, NULL, 0), child);
@@ -753,18 +434,11 @@ int main(void)
         cmocka_unit_test(spawn_is_laid_out_as_the_protocol_says),
         cmocka_unit_test(standard_input_arrives_whole_before_the_command),
         cmocka_unit_test(output_flows_as_credit_is_granted_again),
-        cmocka_unit_test(many_commands_overlap),
-        cmocka_unit_test(a_callback_that_blocks_delays_no_other_run),
-        cmocka_unit_test(a_run_is_cancelled_from_another_thread),
-        cmocka_unit_test(a_callback_cancels_its_run),
-        cmocka_unit_test(sending_to_a_runner_that_does_not_read_can_be_cancelled),
-        cmocka_unit_test(ending_the_session_cancels_what_runs),
         cmocka_unit_test(programs_are_looked_up),
         cmocka_unit_test(a_file_is_written_in_frames),
         cmocka_unit_test(a_file_that_cannot_be_written_is_reported),
-        cmocka_unit_test(reset_cancels_what_runs),
         cmocka_unit_test(opening_can_be_cancelled),
         cmocka_unit_test(a_forked_child_does_not_keep_the_connection_open),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("session", tests, NULL, NULL);
 }

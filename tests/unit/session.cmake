@@ -19,10 +19,10 @@ target_link_libraries(unit_environment PRIVATE local_parts)
 # The session, opposite a runner that does what the test says.
 add_library(fake_runner STATIC fake_runner.c)
 target_link_libraries(fake_runner PUBLIC code_executor_options commandline)
-commandline_unit_test(session)
-target_link_libraries(unit_session PRIVATE fake_runner)
-commandline_unit_test(session_faults)
-target_link_libraries(unit_session_faults PRIVATE fake_runner)
+foreach(name session session_faults session_overlap)
+    commandline_unit_test(${name})
+    target_link_libraries(unit_${name} PRIVATE fake_runner)
+endforeach()
 
 # The same sources with limits that a test can wait for.
 commandline_unit_test(session_time)
@@ -33,5 +33,8 @@ target_compile_definitions(unit_session_time PRIVATE
     SESSION_ANSWER_MS=500 SESSION_BACKSTOP_MS=500 SESSION_CANCEL_BACKSTOP_MS=500
     CONNECTION_STALL_MS=500)
 target_link_libraries(unit_session_time PRIVATE fake_runner)
-commandline_unit_test(lifecycle)
-target_link_libraries(unit_lifecycle PRIVATE fake_runner)
+foreach(name lifecycle lifecycle_folders)
+    commandline_unit_test(${name})
+    target_sources(unit_${name} PRIVATE lifecycle_support.c fake_launcher.c)
+    target_link_libraries(unit_${name} PRIVATE fake_runner)
+endforeach()

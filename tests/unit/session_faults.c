@@ -17,12 +17,6 @@
 
 static fake_runner runner;
 
-static void close_session(session *opened)
-{
-    session_release(opened);
-    fake_runner_join(&runner);
-}
-
 /* ------------------------------------------------------------------------------------------------
  * Frames that must not be
  * --------------------------------------------------------------------------------------------- */
@@ -108,7 +102,7 @@ static void a_frame_that_must_not_be_is_a_protocol_error(void **state)
         assert_int_equal(session_run(opened, &command, NULL, &exited, NULL),
                          CODE_EXECUTOR_PROTOCOL);
         assert_int_equal(session_reset(opened, NULL), CODE_EXECUTOR_PROTOCOL);
-        close_session(opened);
+        fake_runner_close(&runner, opened);
     }
 }
 
@@ -142,7 +136,7 @@ static void more_output_than_credit_is_a_protocol_error(void **state)
     command.on_output = never_return_soon;
     session_exit exited;
     assert_int_equal(session_run(opened, &command, NULL, &exited, NULL), CODE_EXECUTOR_PROTOCOL);
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 static void say_last_words(fake_runner *self)
@@ -165,7 +159,7 @@ static void the_reason_that_a_runner_gives_is_told(void **state)
     assert_int_equal(session_run(opened, &command, NULL, &exited, &error), CODE_EXECUTOR_PROTOCOL);
     assert_string_equal(error.message, "the runner ended the connection: it?hurts?");
     assert_string_equal(output.bytes, "before");
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -273,7 +267,7 @@ static void the_end_may_come_at_every_byte(void **state)
         /* Now at the latest it is known to be over. */
         assert_int_equal(session_run(opened, &command, NULL, &exited, NULL), CODE_EXECUTOR_LOST);
         assert_false(session_alive(opened));
-        close_session(opened);
+        fake_runner_close(&runner, opened);
     }
 }
 
@@ -296,7 +290,7 @@ static void the_end_may_come_while_input_is_sent(void **state)
     assert_int_equal(session_write_file(opened, "f", 0600, bytes, 10000000, NULL),
                      CODE_EXECUTOR_LOST);
     free(bytes);
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 /* Takes nothing more in, yet does not go away. */
@@ -335,7 +329,7 @@ static void an_end_that_nobody_waited_for_is_noticed(void **state)
         usleep(1000);
     }
     assert_false(alive);
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -380,7 +374,7 @@ static void garbage_ends_the_session_and_no_more(void **state)
         int32_t status = session_run(opened, &command, NULL, &exited, NULL);
         assert_true(status == CODE_EXECUTOR_OK || status == CODE_EXECUTOR_LOST ||
                     status == CODE_EXECUTOR_PROTOCOL);
-        close_session(opened);
+        fake_runner_close(&runner, opened);
     }
 }
 
@@ -416,7 +410,7 @@ static void what_the_runner_would_refuse_is_not_sent(void **state)
     assert_int_equal(session_run(opened, &command, NULL, &exited, NULL), CODE_EXECUTOR_INVALID);
     assert_true(session_alive(opened));
     free(large);
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 int main(void)

@@ -16,12 +16,6 @@
 
 static fake_runner runner;
 
-static void close_session(session *opened)
-{
-    session_release(opened);
-    fake_runner_join(&runner);
-}
-
 static void a_command_that_the_runner_does_not_end_is_given_up(void **state)
 {
     (void)state;
@@ -34,7 +28,7 @@ static void a_command_that_the_runner_does_not_end_is_given_up(void **state)
     assert_int_equal(session_run(opened, &command, NULL, &exited, &error), CODE_EXECUTOR_TIMED_OUT);
     assert_non_null(strstr(error.message, "paused"));
     assert_false(session_alive(opened));
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 static void *cancel_soon(void *canceller)
@@ -58,7 +52,7 @@ static void cancelling_what_does_not_end_is_given_up(void **state)
                      CODE_EXECUTOR_TIMED_OUT);
     pthread_join(thread, NULL);
     session_canceller_free(canceller);
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 /* Ends the command long after its time was up, but only because its output was not taken. */
@@ -102,7 +96,7 @@ static void the_time_of_a_slow_callback_does_not_count(void **state)
     session_exit exited;
     assert_int_equal(session_run(opened, &command, NULL, &exited, NULL), CODE_EXECUTOR_OK);
     assert_int_equal(exited.how, EXIT_TIMED_OUT);
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 static void *run_for_ever(void *opened)
@@ -131,7 +125,7 @@ static void one_that_gives_up_ends_all(void **state)
         pthread_join(threads[i], &status);
         assert_int_equal((intptr_t)status, CODE_EXECUTOR_TIMED_OUT);
     }
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 static void wait_to_be_released(fake_runner *self)
@@ -175,13 +169,13 @@ static void a_question_without_an_answer_is_given_up(void **state)
     session *opened = fake_runner_open(&runner, fake_drain, NULL);
     assert_int_equal(session_lookup(opened, programs, 1, paths, NULL), CODE_EXECUTOR_TIMED_OUT);
     assert_null(paths[0]);
-    close_session(opened);
+    fake_runner_close(&runner, opened);
     opened = fake_runner_open(&runner, fake_drain, NULL);
     assert_int_equal(session_reset(opened, NULL), CODE_EXECUTOR_TIMED_OUT);
-    close_session(opened);
+    fake_runner_close(&runner, opened);
     opened = fake_runner_open(&runner, fake_drain, NULL);
     assert_int_equal(session_write_file(opened, "f", 0600, "x", 1, NULL), CODE_EXECUTOR_TIMED_OUT);
-    close_session(opened);
+    fake_runner_close(&runner, opened);
 }
 
 int main(void)
