@@ -8,7 +8,7 @@ set_target_properties(plugin_echo PROPERTIES
     PREFIX "" OUTPUT_NAME echo SUFFIX .so LIBRARY_OUTPUT_DIRECTORY ${test_plugin_folder})
 target_link_libraries(plugin_echo PRIVATE code_executor_options Threads::Threads)
 
-add_library(demo_process STATIC demo_process.c)
+add_library(demo_process STATIC demo_process.c demo_words.c)
 target_include_directories(demo_process PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_definitions(demo_process
     PRIVATE HOST_DEMO_PATH="$<TARGET_FILE:host_demo>"
@@ -18,7 +18,7 @@ target_link_libraries(demo_process
     PUBLIC code_executor_options PkgConfig::CMOCKA PkgConfig::JSON_C)
 add_dependencies(demo_process host_demo plugin_echo local)
 
-foreach(name extract_cases leftovers_demo run_demo repl_demo)
+foreach(name extract_cases leftovers_demo options_demo run_demo repl_demo)
     add_executable(integration_${name} ${name}.c)
     target_link_libraries(integration_${name} PRIVATE demo_process)
     add_test(NAME integration.${name} COMMAND integration_${name})

@@ -2,26 +2,13 @@
 /*
  * leftovers_demo.c: `host_demo ps` and `host_demo prune`, with an executor that makes up what there is.
  */
-#include "demo_process.h"
-#include <json-c/json.h>
+#include "demo_words.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-static struct demo_result call(const char *const *arguments)
-{
-    struct demo_call call = {.input = NULL};
-    struct demo_result result;
-    for (size_t i = 0; arguments[i] != NULL; i++)
-        call.arguments[i] = arguments[i];
-    demo_run(&call, &result);
-    return result;
-}
-
-#define CALL(...) call((const char *const[]){__VA_ARGS__, NULL})
 
 static void expect_line(const struct demo_result *result, const char *first, const char *second)
 {
@@ -141,7 +128,7 @@ static void wrong_usage_is_refused(void **state)
         {"run", "--all", NULL},
     };
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        struct demo_result result = call(calls[i]);
+        struct demo_result result = demo_call_with(calls[i]);
         assert_int_equal(result.status, 2);
         assert_string_equal(result.output, "");
         demo_result_free(&result);
