@@ -397,6 +397,11 @@ static const struct keyword *find_keyword(const char *name)
     return NULL;
 }
 
+bool schema_knows(const char *keyword)
+{
+    return find_keyword(keyword) != NULL;
+}
+
 static int32_t check(struct place *place, json_object *schema, json_object *value)
 {
     int32_t status = check_type(place, schema, value);

@@ -16,10 +16,14 @@
 
 #include "error.h"
 #include <json-c/json.h>
+#include <stdbool.h>
 
 /* INTERNAL: SCHEMA is none, or has a keyword that is not understood. To be called once, before it
  * is used; the functions below take a schema to be right. */
 int32_t schema_check_itself(json_object *schema, code_executor_error *error);
+
+/* Whether a keyword is one of those above. */
+bool schema_knows(const char *keyword);
 
 /* Whether VALUE (NULL is null) follows SCHEMA. The message of INVALID names the place in VALUE. */
 int32_t schema_check(json_object *schema, json_object *value, code_executor_error *error);

@@ -16,4 +16,6 @@ int info_command(const struct options *options);    /* plugins.c */
 int ps_command(const struct options *options);    /* leftovers.c */
 int prune_command(const struct options *options); /* leftovers.c */
 
+int check_command(const struct options *options); /* check/check.c */
+
 #endif /* HOST_DEMO_COMMANDS_H */

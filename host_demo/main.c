@@ -13,6 +13,7 @@
  *     watch.c           a run, shown while it goes   json_result.c    results as JSON
  *     terminal.c        stdout and stderr            filter.c         what a terminal is spared
  *     interrupt.c       Ctrl-C and signals           text.c           strings
+ *     check/            the rules of the ABI, tried on an executor
  *
  * It knows executors by the host library (plugin_api/host) alone, and no plugin by more than its
  * name. Invariants: stdout has code's output, or one document, and nothing else; whatever ends the
@@ -33,6 +34,8 @@ const struct command commands[] = {
     {"extract", COMMAND_EXTRACT, "[FILE|-]", false, "show the blocks", extract_command},
     {"plugins", COMMAND_PLUGINS, "", false, "list the executors there are", plugins_command},
     {"info", COMMAND_INFO, "NAME|PATH", true, "what one of them takes and runs", info_command},
+    {"check", COMMAND_CHECK, "NAME|PATH", true, "whether it keeps the rules of the ABI",
+     check_command},
     {"ps", COMMAND_PS, "[NAME|PATH]", false, "list what executors have made and is still there",
      ps_command},
     {"prune", COMMAND_PRUNE, "[NAME|PATH]", false, "remove what programs left that have ended",

@@ -15,7 +15,7 @@
 
 #define RUNS (COMMAND_REPL | COMMAND_RUN)
 #define LEFT (COMMAND_PS | COMMAND_PRUNE)
-#define ALL  (RUNS | COMMAND_EXTRACT | COMMAND_PLUGINS | COMMAND_INFO | LEFT)
+#define ALL  (RUNS | COMMAND_EXTRACT | COMMAND_PLUGINS | COMMAND_INFO | COMMAND_CHECK | LEFT)
 
 struct option {
     const char *name;
@@ -41,6 +41,18 @@ static bool keep_config(struct options *options, const char *value)
 static bool keep_work_dir(struct options *options, const char *value)
 {
     options->work_dir = value;
+    return true;
+}
+
+static bool keep_probes(struct options *options, const char *value)
+{
+    options->probes = value;
+    return true;
+}
+
+static bool keep_rules(struct options *options, const char *value)
+{
+    options->rules = value;
     return true;
 }
 
@@ -127,13 +139,17 @@ static bool keep_version(struct options *options, const char *value)
 static const struct option option_table[] = {
     {"executor", 'e', "NAME|PATH", RUNS,
      "which executor (default: sandbox where it works, else local)", keep_executor},
-    {"config", 'c', "JSON|@FILE", RUNS | LEFT, "its configuration; `info NAME` lists the keys",
-     keep_config},
+    {"config", 'c', "JSON|@FILE", RUNS | LEFT | COMMAND_CHECK,
+     "its configuration; `info NAME` lists the keys", keep_config},
     {"work-dir", 'w', "DIR", RUNS, "the workspace (default: a temporary one for each executor)",
      keep_work_dir},
     {"route", 0, "LANG=NAME", RUNS,
      "another executor for a language; NAME:{...} or NAME:@FILE configures it", keep_route},
-    {"timeout", 0, "SECONDS", RUNS, "for each block, at least 1", keep_timeout},
+    {"timeout", 0, "SECONDS", RUNS | COMMAND_CHECK, "for each block, or rule of check; at least 1",
+     keep_timeout},
+    {"probes", 0, "JSON|@FILE", COMMAND_CHECK, "code to check with, where none is known",
+     keep_probes},
+    {"rules", 0, "RULE,...", COMMAND_CHECK, "only these, instead of all", keep_rules},
     {"all", 0, NULL, COMMAND_PRUNE, "also what belongs to programs that run, or perhaps do",
      keep_all},
     {"json", 0, NULL, ALL & ~COMMAND_REPL, "one JSON document on stdout, at the end", keep_json},

@@ -18,6 +18,7 @@ enum command_set {
     COMMAND_INFO = 16,
     COMMAND_PS = 32,
     COMMAND_PRUNE = 64,
+    COMMAND_CHECK = 128,
 };
 
 struct route_option {
@@ -29,6 +30,8 @@ struct options {
     const char *executor; /* NULL: the default */
     const char *config;   /* JSON or @FILE, or NULL */
     const char *work_dir;
+    const char *probes; /* JSON or @FILE, or NULL */
+    const char *rules;  /* separated by commas, or NULL for all */
     struct route_option *routes;
     size_t route_count;
     double timeout; /* seconds for each block; 0: the executor's own */

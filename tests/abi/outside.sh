@@ -78,6 +78,10 @@ CODE_EXECUTOR_PLUGIN_PATH=$work expect "$routed" 0 "$work/host_cc" rpn reverse
 expect "" 125 "$work/host_c" nothing 2>"$work/error"
 grep -q 'no plugin "nothing"' "$work/error" || fail "$(cat "$work/error")"
 
+# ---- the rules, by what is installed ----
+"$work/prefix/bin/host_demo" check "$work/rpn.so" --probes "@$source/tests/cases/check/rpn.json" >"$work/rules" ||
+    fail "$(cat "$work/rules")"
+
 # ---- find_package ----
 unset LD_LIBRARY_PATH
 cmake -S . -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/cmake.log" 2>&1 || fail "$(cat "$work/cmake.log")"

@@ -3,10 +3,10 @@
 # host_demo by its command line. The executor of plugin_echo.c stands in for real ones where only
 # the host matters; tests of faults use it too.
 set(test_plugin_folder ${CMAKE_BINARY_DIR}/tests/plugins)
-add_library(plugin_echo MODULE plugin_echo.c plugin_echo_leftovers.c)
+add_library(plugin_echo MODULE plugin_echo.c plugin_echo_checks.c plugin_echo_leftovers.c)
 set_target_properties(plugin_echo PROPERTIES
     PREFIX "" OUTPUT_NAME echo SUFFIX .so LIBRARY_OUTPUT_DIRECTORY ${test_plugin_folder})
-target_link_libraries(plugin_echo PRIVATE code_executor_options Threads::Threads)
+target_link_libraries(plugin_echo PRIVATE code_executor_options common Threads::Threads)
 
 add_library(demo_process STATIC demo_process.c demo_words.c)
 target_include_directories(demo_process PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})

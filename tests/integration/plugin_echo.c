@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugin_echo.c: an executor for the tests of hosts. It runs nothing: a block is a list of orders,
- * one a line, that it obeys within this process. It is built on code_executor.h alone.
+ * one a line, that it obeys within this process. It keeps the rules of code_executor.h, and is built on
+ * nothing but that and strict JSON.
  *
  *     print TEXT    writes TEXT and a newline to stdout      sleep MS      waits; cancel ends it
  *     error TEXT    the same to stderr                       flood BYTES   so many x to stdout
@@ -10,9 +11,10 @@
  *     config        prints the configuration                 touch NAME    makes a file in work_dir
  *     stubborn MS   waits, whatever is cancelled             progress DONE TOTAL   of something
  *
- * Languages: echo (alias repeat) runs; note is only saved, which here means not even that. The
- * configuration is an object of which it reads no more than work_dir.
+ * Languages: echo (alias repeat) runs; note is only saved, which here means not even that. Of its
+ * configuration it reads no more than work_dir.
  */
+#include "plugin_echo_checks.h"
 #include "plugin_echo_leftovers.h"
 #include <code_executor.h>
 #include <pthread.h>
@@ -21,6 +23,7 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MOST_KEPT = 1 << 20 };
 
@@ -33,6 +36,7 @@ struct flight {
 
 struct code_executor_instance {
     code_executor_host host;
+    pid_t owner;
     char *config;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -44,13 +48,11 @@ struct code_executor_instance {
  * Errors and bytes
  * --------------------------------------------------------------------------------------------- */
 
-static int32_t set(code_executor_error *error, int32_t status, const char *message)
+static int32_t check_owner(const code_executor_instance *instance, code_executor_error *error)
 {
-    if (error != NULL) {
-        error->status = status;
-        snprintf(error->message, sizeof error->message, "%s", message);
-    }
-    return status;
+    return instance->owner == getpid()
+               ? CODE_EXECUTOR_OK
+               : set(error, CODE_EXECUTOR_UNSUPPORTED, "The instance is another process's.");
 }
 
 struct kept {
@@ -88,10 +90,11 @@ static int32_t echo_create(const code_executor_host *host, const char *config_js
                            code_executor_instance **instance, code_executor_error *error)
 {
     const char *config = config_json == NULL || *config_json == '\0' ? "{}" : config_json;
-    if (config[strspn(config, " \t\n")] != '{')
-        return set(error, CODE_EXECUTOR_INVALID, "The configuration is no JSON object.");
-    if (strstr(config, "\"wrong\"") != NULL)
-        return set(error, CODE_EXECUTOR_INVALID, "Unknown key \"wrong\".");
+    int32_t status = host == NULL ? CODE_EXECUTOR_OK : check_size(host, sizeof *host, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = check_config(config, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
     code_executor_instance *new = calloc(1, sizeof *new);
     char *copy = strdup(config);
     if (new == NULL || copy == NULL) {
@@ -100,6 +103,7 @@ static int32_t echo_create(const code_executor_host *host, const char *config_js
         return set(error, CODE_EXECUTOR_NO_MEMORY, "No memory.");
     }
     new->config = copy;
+    new->owner = getpid();
     if (host != NULL)
         new->host = *host;
     pthread_mutex_init(&new->lock, NULL);
@@ -110,6 +114,8 @@ static int32_t echo_create(const code_executor_host *host, const char *config_js
 
 static int32_t echo_start(code_executor_instance *instance, code_executor_error *error)
 {
+    if (check_owner(instance, error) != CODE_EXECUTOR_OK)
+        return CODE_EXECUTOR_UNSUPPORTED;
     pthread_mutex_lock(&instance->lock);
     instance->started = true;
     pthread_mutex_unlock(&instance->lock);
@@ -120,6 +126,8 @@ static int32_t echo_cancel(code_executor_instance *instance, uint64_t id,
                            code_executor_error *error)
 {
     bool found = id == 0;
+    if (check_owner(instance, error) != CODE_EXECUTOR_OK)
+        return CODE_EXECUTOR_UNSUPPORTED;
     pthread_mutex_lock(&instance->lock);
     for (struct flight *flight = instance->flights; flight != NULL; flight = flight->next) {
         if (id == 0 || flight->id == id) {
@@ -135,7 +143,8 @@ static int32_t echo_cancel(code_executor_instance *instance, uint64_t id,
 
 static int32_t echo_stop(code_executor_instance *instance, code_executor_error *error)
 {
-    echo_cancel(instance, 0, NULL);
+    if (echo_cancel(instance, 0, error) != CODE_EXECUTOR_OK)
+        return CODE_EXECUTOR_UNSUPPORTED;
     pthread_mutex_lock(&instance->lock);
     instance->started = false;
     pthread_mutex_unlock(&instance->lock);
@@ -164,6 +173,8 @@ static int32_t echo_describe(code_executor_instance *instance, char **json,
     static const char format[] =
         "{\"name\":\"echo\",\"state\":\"%s\",\"timeout\":60,\"work_dir\":\"/\",\"bind_dir\":null,"
         "\"isolation\":\"nothing runs\",\"engine\":null,\"limits\":{},\"config\":%s}";
+    if (check_owner(instance, error) != CODE_EXECUTOR_OK)
+        return CODE_EXECUTOR_UNSUPPORTED;
     size_t size = sizeof format + strlen(instance->config) + 16;
     *json = malloc(size);
     if (*json == NULL)
@@ -191,6 +202,7 @@ struct run {
     int32_t outcome;
     char failure[256]; /* of the executor, or "" */
     bool ended;
+    struct timespec until; /* when the block's time is up */
 };
 
 static bool is_cancelled(struct run *run)
@@ -199,6 +211,18 @@ static bool is_cancelled(struct run *run)
     bool cancelled = run->flight->cancelled;
     pthread_mutex_unlock(&run->instance->lock);
     return cancelled;
+}
+
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
+static bool is_late(const struct run *run)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return !is_before(&now, &run->until);
 }
 
 static void put(struct run *run, int32_t stream, const char *bytes, size_t length)
@@ -278,6 +302,8 @@ static void order_sleep(struct run *run, const char *text)
     until.tv_nsec += milliseconds % 1000 * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
+    if (is_before(&run->until, &until))
+        until = run->until;
     int late = 0;
     pthread_mutex_lock(&run->instance->lock);
     while (!run->flight->cancelled && late == 0)
@@ -351,7 +377,7 @@ static void obey_all(struct run *run, const code_executor_block *block)
 {
     const char *line = block->code;
     size_t left = block->code_length;
-    while (left > 0 && !run->ended && !is_cancelled(run)) {
+    while (left > 0 && !run->ended && !is_cancelled(run) && !is_late(run)) {
         const char *newline = memchr(line, '\n', left);
         size_t length = newline == NULL ? left : (size_t)(newline - line);
         char *order = strndup(line, length);
@@ -365,6 +391,9 @@ static void obey_all(struct run *run, const code_executor_block *block)
     if (is_cancelled(run)) {
         run->outcome = CODE_EXECUTOR_OUTCOME_CANCELLED;
         run->exit_code = 130;
+    } else if (!run->ended && is_late(run)) {
+        run->outcome = CODE_EXECUTOR_OUTCOME_TIMED_OUT;
+        run->exit_code = 124;
     }
 }
 
@@ -450,6 +479,8 @@ static void run_blocks(struct run *run, code_executor_block_result **blocks,
         run->exit_code = 0;
         run->outcome = CODE_EXECUTOR_OUTCOME_COMPLETED;
         run->ended = false;
+        clock_gettime(CLOCK_REALTIME, &run->until);
+        run->until.tv_sec += request->timeout == 0 ? 60 : (time_t)request->timeout;
         memset(run->streams, 0, sizeof run->streams);
         if (request->on_begin != NULL && request->on_begin(request->user_data, i) != 0)
             echo_cancel(run->instance, request->execution_id, NULL);
@@ -467,13 +498,20 @@ static void run_blocks(struct run *run, code_executor_block_result **blocks,
     result->output = take_bytes(&joined);
 }
 
-static void add_flight(code_executor_instance *instance, struct flight *flight)
+/* False: its id is in flight. */
+static bool add_flight(code_executor_instance *instance, struct flight *flight)
 {
+    bool fresh = true;
     pthread_mutex_lock(&instance->lock);
-    instance->started = true;
-    flight->next = instance->flights;
-    instance->flights = flight;
+    for (const struct flight *other = instance->flights; other != NULL; other = other->next)
+        fresh = fresh && other->id != flight->id;
+    if (fresh) {
+        instance->started = true;
+        flight->next = instance->flights;
+        instance->flights = flight;
+    }
     pthread_mutex_unlock(&instance->lock);
+    return fresh;
 }
 
 static void remove_flight(code_executor_instance *instance, struct flight *flight)
@@ -490,8 +528,11 @@ static int32_t echo_execute(code_executor_instance *instance, const code_executo
                             code_executor_result **result, code_executor_error *error)
 {
     *result = NULL;
-    if (request->block_count == 0)
-        return set(error, CODE_EXECUTOR_INVALID, "No code blocks to execute.");
+    int32_t status = check_owner(instance, error);
+    if (status == CODE_EXECUTOR_OK)
+        status = check_request(request, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
     code_executor_result *made = calloc(1, sizeof *made);
     code_executor_block_result **blocks = calloc(request->block_count, sizeof *blocks);
     if (made == NULL || blocks == NULL) {
@@ -503,7 +544,11 @@ static int32_t echo_execute(code_executor_instance *instance, const code_executo
     made->blocks = (const code_executor_block_result *const *)blocks;
     struct flight flight = {.id = request->execution_id};
     struct run run = {.instance = instance, .request = request, .flight = &flight};
-    add_flight(instance, &flight);
+    if (!add_flight(instance, &flight)) {
+        free(made);
+        free(blocks);
+        return set(error, CODE_EXECUTOR_INVALID, "An execution with this id is in flight.");
+    }
     run_blocks(&run, blocks, made);
     remove_flight(instance, &flight);
     *result = made;
@@ -549,10 +594,7 @@ const code_executor_v1 *code_executor_plugin_v1(void)
         .name = "echo",
         .version = "1.0",
         .description = "Obeys orders within the host, for tests",
-        .config_schema = "{\"type\":\"object\",\"properties\":{\"greeting\":{\"type\":\"string\","
-                         "\"description\":\"Said by nobody.\",\"default\":\"hello\"},"
-                         "\"work_dir\":{\"type\":\"string\",\"description\":\"Where touch makes "
-                         "files.\",\"default\":\".\"}}}",
+        .config_schema = echo_schema,
         .create = echo_create,
         .start = echo_start,
         .stop = echo_stop,

@@ -26,7 +26,7 @@ import shlex
 import subprocess
 import sys
 
-LANGUAGES = {".c": "c", ".cpp": "cpp", ".md": "markdown", ".cmake": "cmake", ".txt": "cmake"}
+LANGUAGES = {".json": "json", ".c": "c", ".cpp": "cpp", ".md": "markdown", ".cmake": "cmake", ".txt": "cmake"}
 MARK = re.compile(
     r"^<!-- (?P<kind>quote|output|configuration) (?P<what>.+?) -->\n"
     r"(?P<body>(?P<fence>`{3,})[^\n]*\n.*?^(?P=fence)\n|(?:\|[^\n]*\n)+|)",

@@ -222,7 +222,7 @@ static void aliases_take_the_same_route(void **state)
 {
     (void)state;
     struct demo_result result = RUN(BLOCK("echo", "print a") BLOCK("JavaScript", "x"), "--json",
-                                    "--route", "js=echo:{\"other\":1}");
+                                    "--route", "js=echo:{\"greeting\":\"x\"}");
     json_object *document = document_of(&result);
     assert_text_at(document, "/blocks/0/executor", "echo");
     assert_text_at(document, "/blocks/1/executor", "echo#2");
@@ -234,11 +234,11 @@ static void aliases_take_the_same_route(void **state)
 static void a_route_by_name_uses_the_executor_that_is_loaded(void **state)
 {
     (void)state;
-    struct demo_result result =
-        RUN(BLOCK("repeat", "config"), "-c", "{\"shared\":1}", "--route", "repeat=echo", "--json");
+    struct demo_result result = RUN(BLOCK("repeat", "config"), "-c", "{\"greeting\":\"shared\"}",
+                                    "--route", "repeat=echo", "--json");
     json_object *document = document_of(&result);
     assert_text_at(document, "/blocks/0/executor", "echo");
-    assert_non_null(strstr(json_object_get_string(at(document, "/output")), "\"shared\":1"));
+    assert_non_null(strstr(json_object_get_string(at(document, "/output")), "\"shared\""));
     json_object_put(document);
     demo_result_free(&result);
 }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules.c: the table of rules, in the order in which somebody who writes an executor meets them.
+ */
+#include "rule.h"
+
+const struct rule rules[] = {
+    {"load", "the host library loads it", rule_loads},
+    {"table", "the table is one of version 1 and says so", rule_table_is_whole},
+    {"words", "name, version and description are what hosts can show", rule_words_are_set},
+    {"entry", "the entry returns the same table every time", rule_entry_is_constant},
+    {"schema", "config_schema is JSON Schema of an object", rule_schema_is_one},
+    {"schema-words", "every key has a description and a default", rule_schema_explains},
+    {"extension", "an extension that nobody knows is NULL", rule_unknown_extension},
+    {"languages", "the list of languages is whole", rule_languages},
+    {"leftovers", "the list of leftovers is whole", rule_leftovers},
+
+    {"config-defaults", "create takes every default of the schema", rule_defaults_pass},
+    {"config-none", "a configuration that is NULL or \"\" means {}", rule_no_configuration},
+    {"config-text", "what is no JSON object is refused, with words",
+     rule_refuses_what_is_no_object},
+    {"config-key", "an unknown key is refused by name", rule_refuses_unknown_keys},
+    {"config-type", "a value of the wrong type is refused by its key", rule_refuses_wrong_types},
+    {"host-copy", "create copies what the host offers", rule_host_is_copied},
+    {"host-newer", "a newer host is taken while it asks for nothing new", rule_newer_host},
+    {"create", "create touches nothing outside of the process", rule_create_touches_nothing},
+    {"error-size", "an error is written within its size", rule_error_is_kept_within},
+    {"error-clear", "a call that succeeds clears the error", rule_success_clears_error},
+    {"error-null", "every call does without an error", rule_error_may_be_null},
+
+    {"free-null", "destroy, result_free and string_free take NULL", rule_null_is_freed},
+    {"describe", "describe says what there is, and the state follows", rule_describe},
+    {"start-twice", "start does nothing when the environment is up", rule_start_twice},
+    {"stop-twice", "stop does nothing when the environment is down", rule_stop_twice},
+    {"start-again", "start and execute work after stop", rule_start_again},
+    {"restart", "restart starts, whether the environment is up or down", rule_restart},
+    {"destroy", "destroy without stop ends everything", rule_destroy_implies_stop},
+    {"instances", "instances are independent of each other", rule_two_instances},
+    {"cancel-nothing", "cancel of nothing is not_found, of all is fine", rule_cancel_of_nothing},
+
+    {"request-blocks", "a request without blocks is refused", rule_no_blocks},
+    {"request-id", "an execution id of 0 is refused", rule_id_zero},
+    {"request-timeout", "a timeout below 1 is refused", rule_short_timeout},
+    {"request-newer", "a newer request runs unless it asks for something new", rule_newer_request},
+    {"language-unknown", "a block in an unknown language is refused as a result",
+     rule_unknown_language},
+    {"language-saved", "a language whose policy is to save is saved", rule_saved_language},
+
+    {"start-on-demand", "execute starts the environment", rule_execute_starts},
+    {"stdout", "a block's stdout is in the result and in on_output", rule_stdout},
+    {"stderr", "a block's stderr is told apart, and is in output too", rule_stderr},
+    {"exit-code", "an exit code is a result, not an error", rule_exit_code},
+    {"blocks", "blocks run in order, their outputs joined", rule_several_blocks},
+    {"blocks-failure", "the first failure ends the run", rule_stops_at_failure},
+    {"bytes", "output with NUL and no UTF-8 is kept as it is", rule_bytes},
+    {"stdin", "a block reads what the request gives it, then end-of-file", rule_stdin},
+    {"environment", "a block sees the request's environment", rule_environment},
+    {"output-bound", "large output is bounded in the result, and all of it in on_output",
+     rule_output_is_bounded},
+    {"timeout", "a block is ended when its time is up", rule_time_limit},
+    {"result", "a result stays valid after destroy", rule_result_outlives},
+    {"begin-cancels", "on_begin can cancel", rule_begin_cancels},
+    {"output-cancels", "on_output can cancel", rule_output_cancels},
+
+    {"cancel", "cancel from another thread ends an execution", rule_cancel},
+    {"cancel-one", "cancel by id spares other executions", rule_cancel_spares_others},
+    {"cancel-all", "cancel with id 0 ends all executions", rule_cancel_all},
+    {"overlap", "executions on one instance overlap", rule_overlap},
+    {"id-in-flight", "an id that is in flight is refused", rule_id_in_flight},
+    {"stop-running", "stop ends what runs as cancelled", rule_stop_ends_executions},
+    {"restart-running", "restart ends what runs as cancelled", rule_restart_ends_executions},
+
+    {"close-on-exec", "every descriptor is close-on-exec", rule_closes_on_exec},
+    {"leaves-nothing", "after destroy no descriptor or thread remains", rule_leaves_nothing},
+    {"children", "the host's wait sees no child", rule_hides_children},
+    {"manners", "signals, folder, umask and environment of the host stay", rule_changes_nothing},
+    {"silence", "nothing is printed on the host's stdout or stderr", rule_prints_nothing},
+    {"fork", "in a forked host calls are refused, and nothing is ended", rule_forked_host},
+    {"unload", "it can be unloaded and loaded again", rule_unloads},
+};
+const size_t rule_count = sizeof rules / sizeof *rules;
