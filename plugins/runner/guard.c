@@ -4,10 +4,10 @@
  * effort: what the kernel or the container does not permit is left out, and the runner still works.
  */
 #include "guard.h"
+#include "inherited.h"
 #include "system.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,10 @@
 #define OUR_OOM_PREFERENCE (-900)
 /* Where ours cannot be lowered, what is run is raised by this much. */
 #define OOM_PREFERENCE_RAISE 50
+
+/* Groups of nobody's. */
+#define SOME_GROUP    65534u
+#define ANOTHER_GROUP 65533u
 
 static struct rlimit command_descriptors;
 static bool descriptors_raised;
@@ -87,6 +91,18 @@ static void lower_oom_preference(void)
     snprintf(command_oom_preference, sizeof command_oom_preference, "%d", command);
 }
 
+/*
+ * Attack: code with our user id takes our limits away. prlimit asks for a caller whose user and group are all
+ * those that the process has, real, effective and saved (or for CAP_SYS_RESOURCE); so one of them is another
+ * one. Nothing else goes by the saved group, and exec takes it back. Takes CAP_SETGID; inherited.h is for
+ * those that lack it.
+ */
+static void differ_from_code(void)
+{
+    gid_t unlike = getgid() == SOME_GROUP ? ANOTHER_GROUP : SOME_GROUP;
+    (void)syscall(SYS_setresgid, (gid_t)-1, (gid_t)-1, unlike);
+}
+
 void guard_runner(void)
 {
     int keep[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
@@ -94,6 +110,8 @@ void guard_runner(void)
     reset_signals();
     (void)setsid(); /* no terminal's Ctrl-C or hang-up is ours to die of */
     raise_descriptor_limit();
+    inherited_note();
+    differ_from_code();
     lower_oom_preference(); /* before the next: /proc/self belongs to root afterwards */
     /*
      * Attack: code with our user id opens /proc/PID/fd/1 and writes an EXIT frame of its own making, or
@@ -131,8 +149,8 @@ static void drop_ptrace(void)
 
 void guard_supervisor(bool keep_ptrace)
 {
-    if (descriptors_raised)
-        (void)setrlimit(RLIMIT_NOFILE, &command_descriptors);
+    if (descriptors_raised && setrlimit(RLIMIT_NOFILE, &command_descriptors) == 0)
+        inherited_expect_descriptors(&command_descriptors);
     if (!keep_ptrace)
         drop_ptrace();
 }
@@ -176,34 +194,4 @@ void guard_close_others(int *keep, size_t count)
         first = (unsigned)keep[i] + 1;
     }
     close_between(first, ~0u);
-}
-
-/* What a fork inherits and others of the same user can change. */
-struct inheritance {
-    struct rlimit limits[RLIM_NLIMITS];
-    cpu_set_t processors;
-    int policy;
-    int priority;
-};
-
-static void look_at_inheritance(struct inheritance *found)
-{
-    memset(found, 0, sizeof *found);
-    for (int i = 0; i < RLIM_NLIMITS; i++)
-        (void)syscall(SYS_prlimit64, 0, i, NULL, &found->limits[i]);
-    (void)sched_getaffinity(0, sizeof found->processors, &found->processors);
-    found->policy = sched_getscheduler(0);
-    found->priority = getpriority(PRIO_PROCESS, 0);
-}
-
-bool guard_is_untouched(void)
-{
-    static struct inheritance before;
-    static bool noted;
-    struct inheritance now;
-    look_at_inheritance(noted ? &now : &before);
-    if (noted)
-        return memcmp(&now, &before, sizeof now) == 0;
-    noted = true;
-    return true;
 }

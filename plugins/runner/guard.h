@@ -17,11 +17,6 @@ void guard_runner(void);
  */
 void guard_supervisor(bool keep_ptrace);
 
-/* In a supervisor, behind that and behind each command: whether what the next command would inherit is still what
- * it was. Attack: code takes its supervisor's limits, processors or priority away (prlimit, from the same user),
- * so that whatever runs after it fails. */
-bool guard_is_untouched(void);
-
 /* In the process that is about to become a command: gives back what only that process may have again,
  * the signal mask and the kernel's preference. */
 void guard_command(void);

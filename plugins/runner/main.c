@@ -52,6 +52,7 @@
 #include "execution.h"
 #include "guard.h"
 #include "guest.h"
+#include "inherited.h"
 #include "kill_tree.h"
 #include "launch.h"
 #include "memory_events.h"
@@ -144,9 +145,11 @@ static const char *take_input(const struct request *request)
     return execution_input(request->header.execution, request->input.bytes, request->input.length);
 }
 
+static const char limits_are_gone[] = "the runner's limits were taken away, presumably by the code";
+
 static const char *take_spawn(const struct request *request)
 {
-    return execution_spawn(request);
+    return inherited_is_whole() ? execution_spawn(request) : limits_are_gone;
 }
 
 static const char *take_credit(const struct request *request)
@@ -165,7 +168,7 @@ static const char *take_reset(const struct request *request)
 {
     (void)request;
     executions_reset();
-    return NULL;
+    return inherited_is_whole() ? NULL : limits_are_gone;
 }
 
 static const char *take_lookup(const struct request *request)
@@ -265,7 +268,7 @@ static void take_signals(void)
  */
 static void cannot_watch(void)
 {
-    end(RUNNER_PROTOCOL, "the runner's limits were taken away, presumably by the code");
+    end(RUNNER_PROTOCOL, limits_are_gone);
     const struct timespec pause = {0, (long)NANOSECONDS_PER_MILLISECOND};
     (void)nanosleep(&pause, NULL);
 }

@@ -4,6 +4,7 @@
  */
 #include "supervision.h"
 #include "channel.h"
+#include "inherited.h"
 #include "memory_events.h"
 #include "orphans.h"
 #include "outcome.h"
@@ -81,7 +82,7 @@ void supervision_prepare(void)
     if (!spare_is_wanted)
         return;
     spare_is_wanted = false; /* where it fails: not again before the next EXIT */
-    if (find_idle(SPARE) || find_idle(RESTING))
+    if (find_idle(SPARE) || find_idle(RESTING) || !inherited_is_whole())
         return;
     struct execution *execution = add_execution(0);
     if (!execution)

@@ -25,6 +25,7 @@
 #include "collect.h"
 #include "command.h"
 #include "guard.h"
+#include "inherited.h"
 #include "kill_tree.h"
 #include "system.h"
 #include <errno.h>
@@ -286,7 +287,7 @@ static void supervise(void)
         reap();
         bool command_is_over = self.command == 0 && self.phase == WATCHING;
         bool may_go_on =
-            command_is_over && self.childless && !self.reported && guard_is_untouched();
+            command_is_over && self.childless && !self.reported && inherited_is_untouched();
         if (command_is_over || self.childless)
             report(may_go_on ? THEN_NEXT : self.childless ? THEN_EXIT : THEN_BACKGROUND);
         if (may_go_on)
@@ -433,9 +434,22 @@ static void await_command(struct request *request)
     }
 }
 
+/* Attack: code that is left from before takes the limits away of a supervisor that waits for another command. */
+static void check_limits(void)
+{
+    struct command_start start = {.error = EPERM, .candidate = CANDIDATE_NONE};
+    if (inherited_is_whole())
+        return;
+    snprintf(start.detail, sizeof start.detail,
+             "the limits of its supervisor were taken away, presumably by the code");
+    start_failed(&start, THEN_EXIT);
+    _exit(0);
+}
+
 static void attend(const struct spawn_request *spawn)
 {
     get_ready();
+    check_limits();
     if (start_command(spawn))
         supervise();
     self.ready = self.childless = self.reported = false;
@@ -456,7 +470,6 @@ _Noreturn void supervisor_main(const struct supervisor_setup *setup,
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     arrange_descriptors(setup);
     guard_supervisor(setup->keep_ptrace);
-    (void)guard_is_untouched();
     if (!watch_children())
         give_up(errno);
     get_ready();

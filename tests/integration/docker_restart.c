@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -92,6 +93,19 @@ static void other_words_are_refused(void **state)
     assert_null(instance);
 }
 
+/* Code that is no root has taken away what the runner needs to start anything. */
+static void restart_heals_a_runner_without_limits(void **state)
+{
+    (void)state;
+    chmod(workspace, 0777);
+    code_executor_instance *instance = make_instance("'user': '1234:1235'");
+    expect_output(instance, "prlimit --pid 1 --nproc=1:1 && echo taken", "taken\n");
+    assert_int_equal(docker->restart(instance, NULL), CODE_EXECUTOR_OK);
+    expect_output(instance, "(echo works)", "works\n");
+    docker->destroy(instance);
+    chmod(workspace, 0700);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +114,7 @@ int main(void)
         cmocka_unit_test(container_that_would_stay_is_replaced_too),
         cmocka_unit_test(container_that_was_stopped_is_replaced_by_restart),
         cmocka_unit_test(other_words_are_refused),
+        cmocka_unit_test(restart_heals_a_runner_without_limits),
     };
     return docker_test_main("docker_restart", tests, sizeof tests / sizeof tests[0]);
 }
