@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* How often a reader tries to send what could not be sent at once. */
-enum { RETRY_MS = 20, PUSH_MS = 1000 };
+enum { RETRY_MS = 20, PUSH_MS = 1000, LAST_RECEIVES = 64 };
 
 /* ------------------------------------------------------------------------------------------------
  * Calls
@@ -382,9 +382,18 @@ void session_release(session *self)
     free(self);
 }
 
+/* So that it is not lost. Credit bounds it, and the count, where a runner does not mind credit. */
+static void take_what_has_come(session *self)
+{
+    bool more = self->greeted;
+    for (int i = 0; more && i < LAST_RECEIVES; i++)
+        more = connection_receive(&self->connection, take_frame, self);
+}
+
 void session_end(session *self)
 {
     pthread_mutex_lock(&self->connection.lock);
+    take_what_has_come(self);
     if (self->sleepers)
         pthread_cond_signal(&self->sleepers->news); /* each wakes the next, see call_await */
     connection_end(&self->connection);

@@ -36,7 +36,7 @@ session *session_retain(session *session);
 void session_release(session *session);
 
 /* Closes the connection, so that the runner kills all it started and exits. Runs in flight return as
- * cancelled. Idempotent; from any thread. */
+ * cancelled, with what output had come. Idempotent; from any thread. */
 void session_end(session *session);
 
 /* False once the connection has ended, for whatever reason. Does no I/O of its own, but notices an end

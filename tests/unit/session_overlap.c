@@ -282,6 +282,58 @@ static void ending_the_session_cancels_what_runs(void **state)
     fake_runner_close(&runner, opened);
 }
 
+/* Says more once its first words are being looked at. */
+static int said[2];
+static void say_more_meanwhile(fake_runner *self)
+{
+    struct frame_header header;
+    char byte;
+    if (fake_read_type(self, FRAME_SPAWN, &header)) {
+        fake_output(self, header.execution, 1, "first");
+        if (read(blocked[0], &byte, 1) == 1)
+            fake_output(self, header.execution, 1, " and last");
+        (void)!write(said[1], "", 1);
+    }
+    fake_drain(self);
+}
+
+static bool block_and_collect(void *user_data, int32_t stream, const char *bytes, size_t length)
+{
+    collected *output = user_data;
+    bool is_first = output->length == 0;
+    collect_output(output, stream, bytes, length);
+    return !is_first || block_in_callback(NULL, stream, bytes, length);
+}
+
+static void *run_and_collect(void *argument)
+{
+    static collected output;
+    session_command command = fake_command(&output);
+    command.on_output = block_and_collect;
+    session_exit exited;
+    output = (collected){.length = 0};
+    int32_t status = session_run(argument, &command, NULL, &exited, NULL);
+    return status == CODE_EXECUTOR_OK && exited.how == EXIT_CANCELLED ? output.bytes : NULL;
+}
+
+static void output_that_had_come_before_the_end_is_kept(void **state)
+{
+    (void)state;
+    char byte;
+    void *output;
+    pthread_t thread;
+    assert_int_equal(pipe(blocked) | pipe(released) | pipe(said), 0);
+    session *opened = fake_runner_open(&runner, say_more_meanwhile, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, run_and_collect, opened), 0);
+    assert_int_equal(read(said[0], &byte, 1), 1);
+    session_end(opened);
+    assert_int_equal(write(released[1], &byte, 1), 1);
+    pthread_join(thread, &output);
+    assert_non_null(output);
+    assert_string_equal(output, "first and last");
+    fake_runner_close(&runner, opened);
+}
+
 static void end_all_on_reset(fake_runner *self)
 {
     struct frame_header header;
@@ -325,6 +377,7 @@ int main(void)
         cmocka_unit_test(a_callback_cancels_its_run),
         cmocka_unit_test(sending_to_a_runner_that_does_not_read_can_be_cancelled),
         cmocka_unit_test(ending_the_session_cancels_what_runs),
+        cmocka_unit_test(output_that_had_come_before_the_end_is_kept),
         cmocka_unit_test(reset_cancels_what_runs),
     };
     return cmocka_run_group_tests_name("session_overlap", tests, NULL, NULL);
