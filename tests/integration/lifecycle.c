@@ -73,7 +73,25 @@ static void expect_cancelled(const background *run)
     assert_int_equal(run->answer.result->exit_code, 130);
 }
 
-/* A block that says that it runs, by a file, and then sleeps for long. */
+static atomic_size_t heard;
+
+static int32_t hear_output(void *user_data, size_t block, int32_t stream, const char *bytes,
+                           size_t length)
+{
+    (void)user_data;
+    (void)block;
+    (void)stream;
+    (void)bytes;
+    heard += length;
+    return 0;
+}
+
+static bool has_heard_more(const void *before)
+{
+    return heard > *(const size_t *)before;
+}
+
+/* A block that says that it runs, by what it prints and a file, and then sleeps for long. */
 static void begin_sleeping(background *run, const char *file)
 {
     static char scripts[64][128];
@@ -81,7 +99,10 @@ static void begin_sleeping(background *run, const char *file)
     char *script = scripts[next++ % 64];
     snprintf(script, sizeof scripts[0], "echo begun; touch %s; sleep %s", file, marker);
     background_prepare(run, instance, script);
+    run->asked.request.on_output = hear_output;
+    size_t before = heard;
     background_begin(run);
+    assert_true(eventually(has_heard_more, &before));
     assert_true(eventually(file_exists, file));
     assert_true(eventually(process_exists, marker));
 }
