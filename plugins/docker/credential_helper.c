@@ -24,7 +24,12 @@
 
 #define PROGRAM_PREFIX "docker-credential-"
 #define ANSWER_MAX     (64 * 1024)
-#define TIME_LIMIT_MS  30000 /* it may ask a person to unlock a key ring, or another machine */
+#define END_LIMIT_MS   1000 /* after its answer it has little left to do */
+
+/* It may ask a person to unlock a key ring, or another machine. Overridden by tests. */
+#ifndef CREDENTIAL_HELPER_LIMIT_MS
+#define CREDENTIAL_HELPER_LIMIT_MS 30000
+#endif
 
 extern char **environ;
 
@@ -116,7 +121,7 @@ static bool take(struct question *question)
 
 static int32_t listen(struct question *question, code_executor_error *error)
 {
-    int64_t deadline_ms = now_ms() + TIME_LIMIT_MS;
+    int64_t deadline_ms = now_ms() + CREDENTIAL_HELPER_LIMIT_MS;
     fcntl(question->output, F_SETFL, O_NONBLOCK);
     for (bool ended = false; !ended;) {
         struct pollfd watched[] = {
@@ -128,7 +133,7 @@ static int32_t listen(struct question *question, code_executor_error *error)
         if (left <= 0)
             return error_set(error, CODE_EXECUTOR_TIMED_OUT,
                              PROGRAM_PREFIX "%s has not answered for %d s", question->name,
-                             TIME_LIMIT_MS / 1000);
+                             CREDENTIAL_HELPER_LIMIT_MS / 1000);
         if (poll(watched, 3, (int)left) <= 0)
             continue;
         if (watched[2].revents)
@@ -198,10 +203,13 @@ static int32_t ask(struct question *question, json_object **auth, code_executor_
     int32_t status = start(question, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
-    status = listen(question, error);
+    const int32_t listened = listen(question, error);
+    status = listened;
     if (status == CODE_EXECUTOR_OK)
         status = read_answer(question, auth, error);
-    else
+    /* Nobody hears any more what it says: it ends now, or is ended. What it has left running by ending is its own
+     * affair: an agent that keeps keys. */
+    if (listened != CODE_EXECUTOR_OK || !helper_process_wait(&question->process, END_LIMIT_MS))
         helper_process_kill(&question->process);
     fork_guard_close(question->output);
     helper_process_close(&question->process);

@@ -243,6 +243,57 @@ static void helper_that_leaves_something_behind_holds_nobody_up(void **state)
     assert_true(time(NULL) - began < 15);
 }
 
+/* The one that has written its number to the file `pid`. */
+static void expect_helper_gone(void)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/pid", folder);
+    FILE *file = fopen(path, "r");
+    int pid = 0;
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%d", &pid), 1);
+    fclose(file);
+    const struct timespec pause = {0, 20000000};
+    for (int i = 0; i < 500 && kill(pid, 0) == 0; i++)
+        nanosleep(&pause, NULL);
+    char stat_path[64], state_letter = 'Z';
+    snprintf(stat_path, sizeof stat_path, "/proc/%d/stat", pid);
+    file = fopen(stat_path, "r"); /* where nobody reaps orphans it stays as a zombie */
+    if (file) {
+        assert_int_equal(fscanf(file, "%*d %*s %c", &state_letter), 1);
+        fclose(file);
+    }
+    assert_int_equal(state_letter, 'Z');
+}
+
+/* Standard output, to which nothing else will come, is at its end; the program goes on. */
+static void helper_that_answers_and_stays_is_ended(void **state)
+{
+    (void)state;
+    char script[256];
+    snprintf(
+        script, sizeof script,
+        "echo $$ > %s/pid; echo '{\"Username\":\"ann\",\"Secret\":\"x\"}'; exec sleep 1000 >&-",
+        folder);
+    write_helper(script);
+    expect(IMAGE, STORE, "ann:x");
+    expect_helper_gone();
+}
+
+static void helper_that_hangs_is_ended_in_time(void **state)
+{
+    (void)state;
+    char script[256];
+    snprintf(script, sizeof script, "echo $$ > %s/pid; exec sleep 1000", folder);
+    write_helper(script);
+    write_config(STORE);
+    struct registry_credentials found = find(IMAGE, NULL);
+    if (!strstr(found.trouble, "docker-credential-test has not answered for 3 s"))
+        fail_msg("%s", found.trouble);
+    registry_credentials_clear(&found);
+    expect_helper_gone();
+}
+
 static void *cancel_soon(void *descriptor)
 {
     const struct timespec pause = {0, 300000000};
@@ -267,23 +318,7 @@ static void helper_that_hangs_can_be_cancelled(void **state)
                      CODE_EXECUTOR_CANCELLED);
     pthread_join(thread, NULL);
     close(cancel_fd);
-    snprintf(path, sizeof path, "%s/pid", folder);
-    FILE *file = fopen(path, "r");
-    int pid = 0;
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "%d", &pid), 1);
-    fclose(file);
-    const struct timespec pause = {0, 20000000};
-    for (int i = 0; i < 500 && kill(pid, 0) == 0; i++)
-        nanosleep(&pause, NULL);
-    char stat_path[64], state_letter = 'Z';
-    snprintf(stat_path, sizeof stat_path, "/proc/%d/stat", pid);
-    file = fopen(stat_path, "r"); /* where nobody reaps orphans it stays as a zombie */
-    if (file) {
-        assert_int_equal(fscanf(file, "%*d %*s %c", &state_letter), 1);
-        fclose(file);
-    }
-    assert_int_equal(state_letter, 'Z');
+    expect_helper_gone();
 }
 
 static void helper_is_no_child_of_the_host(void **state)
@@ -343,6 +378,8 @@ int main(void)
         cmocka_unit_test(failing_helper_speaks_in_its_own_words),
         cmocka_unit_test(malformed_answer_is_not_quoted),
         cmocka_unit_test(helper_that_leaves_something_behind_holds_nobody_up),
+        cmocka_unit_test(helper_that_answers_and_stays_is_ended),
+        cmocka_unit_test(helper_that_hangs_is_ended_in_time),
         cmocka_unit_test(helper_that_hangs_can_be_cancelled),
         cmocka_unit_test(helper_is_no_child_of_the_host),
         cmocka_unit_test(option_comes_before_the_file),
