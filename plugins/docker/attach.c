@@ -159,16 +159,17 @@ static ssize_t receive_from_stream(struct attachment *self, void *buffer, size_t
     }
 }
 
-/* What the stream has besides frames, which are elsewhere: last words, and its end. What an engine makes up on
- * standard output is nobody's. */
-static void read_rest(struct attachment *self)
+/* What the stream has besides frames, which are elsewhere: last words, and its end, for which it waits LIMIT_MS.
+ * What an engine makes up on standard output is nobody's. */
+static void read_rest(struct attachment *self, int limit_ms)
 {
     char nobodys[4096];
+    int64_t until = now_ms() + limit_ms, left = limit_ms;
     struct pollfd ready = {.fd = self->socket, .events = POLLIN};
-    if (poll(&ready, 1, 0) <= 0)
-        return;
-    while (receive_from_stream(self, nobodys, sizeof nobodys) > 0)
-        continue;
+    while (!self->ended && left >= 0 && poll(&ready, 1, (int)left) > 0) {
+        (void)receive_from_stream(self, nobodys, sizeof nobodys);
+        left = until - now_ms() - 1;
+    }
 }
 
 static ssize_t attachment_receive(transport *base, void *buffer, size_t size)
@@ -180,7 +181,7 @@ static ssize_t attachment_receive(transport *base, void *buffer, size_t size)
         self->container->direct = true;
         if (count != TRANSPORT_AGAIN)
             return count;
-        read_rest(self);
+        read_rest(self, 0);
         if (!self->ended)
             return nothing_now(self);
         /* What came first is read first. */
@@ -251,8 +252,8 @@ static void attachment_explain(transport *base, code_executor_error *error)
         return;
     }
     int32_t status = await_end(container, error);
-    if (is_direct(self) && !self->ended)
-        read_rest(self);
+    if (is_direct(self) && container->ended)
+        read_rest(self, EXPLAIN_LIMIT_MS);
     if (status != CODE_EXECUTOR_OK) {
         error_prefix(error, status, "container %s is lost: ", container->name);
         return;
