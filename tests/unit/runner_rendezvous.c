@@ -67,48 +67,57 @@ static client start_met(int *listener, int *met)
     return runner;
 }
 
+/* The same, and it has answered there. */
+static client start_proven(int *listener, client *over)
+{
+    int met;
+    client runner = start_met(listener, &met);
+    assert_int_equal(send(met, PROOF, strlen(PROOF), 0), strlen(PROOF));
+    *over = (client){runner.pid, met, met};
+    expect_type(over, FRAME_HELLO);
+    return runner;
+}
+
+static void begin_sleeping(client *over)
+{
+    client_spawn(over, 1, &(client_command){.script = "touch started; sleep 1000"});
+    await_file("started");
+}
+
 static void frames_go_through_the_socket(void **state)
 {
     (void)state;
-    int listener, met;
-    client runner = start_met(&listener, &met);
-    assert_int_equal(send(met, PROOF, strlen(PROOF), 0), strlen(PROOF));
-    client over = {runner.pid, met, met};
-    expect_type(&over, FRAME_HELLO);
+    int listener;
+    client over;
+    client runner = start_proven(&listener, &over);
     expect_output(&over, "echo here", "here\n");
     assert_false(client_readable(&runner, 0));
     close(listener);
-    close(met);
+    close(over.to_runner);
     client_end(&runner);
 }
 
 static void end_of_the_stream_ends_the_runner(void **state)
 {
     (void)state;
-    int listener, met;
-    client runner = start_met(&listener, &met);
-    assert_int_equal(send(met, PROOF, strlen(PROOF), 0), strlen(PROOF));
-    client over = {runner.pid, met, met};
-    expect_type(&over, FRAME_HELLO);
-    client_spawn(&over, 1, &(client_command){.script = "touch started; sleep 1000"});
-    await_file("started");
+    int listener;
+    client over;
+    client runner = start_proven(&listener, &over);
+    begin_sleeping(&over);
     client_end(&runner); /* also fails where the command is left */
     close(listener);
-    close(met);
+    close(over.to_runner);
 }
 
 static void end_of_the_socket_ends_the_runner(void **state)
 {
     (void)state;
-    int listener, met;
-    client runner = start_met(&listener, &met);
-    assert_int_equal(send(met, PROOF, strlen(PROOF), 0), strlen(PROOF));
-    client over = {runner.pid, met, met};
-    expect_type(&over, FRAME_HELLO);
-    client_spawn(&over, 1, &(client_command){.script = "touch started; sleep 1000"});
-    await_file("started");
+    int listener;
+    client over;
+    client runner = start_proven(&listener, &over);
+    begin_sleeping(&over);
     close(listener);
-    close(met);
+    close(over.to_runner);
     client_await_end(&runner);
 }
 
