@@ -37,6 +37,8 @@ if(CMAKE_SIZEOF_VOID_P EQUAL 8)
     target_link_libraries(abi_layout_cxx PRIVATE code_executor_api)
     add_test(NAME abi.layout COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/layout.sh
         ${CMAKE_CURRENT_SOURCE_DIR}/layout.txt $<TARGET_FILE:abi_layout> $<TARGET_FILE:abi_layout_cxx>)
+    add_test(NAME abi.python COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/python.py
+        ${PROJECT_SOURCE_DIR} ${CODE_EXECUTOR_PLUGIN_OUTPUT_DIRECTORY})
 endif()
 
 # ---- exports ----

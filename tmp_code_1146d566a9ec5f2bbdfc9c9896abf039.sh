@@ -1,0 +1,1 @@
+echo hello; echo to stderr >&2; exit 3

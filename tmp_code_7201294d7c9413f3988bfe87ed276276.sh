@@ -1,0 +1,1 @@
+echo out; sleep 0.1; echo err >&2

@@ -1,0 +1,1 @@
+echo begun; sleep 1000

@@ -1,0 +1,1 @@
+echo one; exit 3
