@@ -58,6 +58,27 @@ static int32_t take_head(collected *self, code_executor_error *error)
     return CODE_EXECUTOR_OK;
 }
 
+static int32_t begin_folders(collected *self, code_executor_error *error)
+{
+    if (self->knows_folders || self->left > COLLECT_FOLDERS_MAX || self->path_length > 0)
+        return nonsense(error);
+    self->knows_folders = true;
+    self->state = self->left > 0 ? COLLECTED_FOLDERS : COLLECTED_RECORD;
+    return CODE_EXECUTOR_OK;
+}
+
+static void take_folders(collected *self, const char **bytes, size_t *length)
+{
+    size_t taken = self->left < *length ? (size_t)self->left : *length;
+    if (self->on_folders)
+        self->on_folders(self->user_data, *bytes, taken);
+    self->left -= taken;
+    *bytes += taken;
+    *length -= taken;
+    if (self->left == 0)
+        self->state = COLLECTED_RECORD;
+}
+
 static int32_t take_record(collected *self, code_executor_error *error)
 {
     self->kind = get_u32(self->part);
@@ -70,6 +91,8 @@ static int32_t take_record(collected *self, code_executor_error *error)
     }
     if (self->kind == COLLECT_ALIVE && self->left == 0 && self->path_length == 0)
         return CODE_EXECUTOR_OK;
+    if (self->kind == COLLECT_FOLDERS)
+        return begin_folders(self, error);
     if (++self->records > RECORDS_MAX)
         return error_set(error, CODE_EXECUTOR_UNSUPPORTED,
                          "more than %d files changed in the workspace at once", RECORDS_MAX);
@@ -163,6 +186,9 @@ int32_t collected_take(collected *self, const char *bytes, size_t length,
             break;
         case COLLECTED_BYTES:
             status = take_bytes(self, &bytes, &length, error);
+            break;
+        case COLLECTED_FOLDERS:
+            take_folders(self, &bytes, &length);
             break;
         case COLLECTED_ENDED:
             status = nonsense(error);

@@ -17,6 +17,7 @@ enum collected_state {
     COLLECTED_RECORD,
     COLLECTED_PATH,
     COLLECTED_BYTES,
+    COLLECTED_FOLDERS,
     COLLECTED_ENDED
 };
 
@@ -29,15 +30,18 @@ typedef struct collected {
     /* The bytes of a file that may be saved; and whether it shall be, behind them. Both or neither. */
     void (*on_bytes)(void *user_data, const char *bytes, size_t length);
     bool (*is_wanted)(void *user_data, const char *path);
+    /* What the next collect wants to know of the folders, piece by piece. May be NULL. */
+    void (*on_folders)(void *user_data, const char *bytes, size_t length);
     /* Filled in as the stream comes. */
     enum collected_state state;
     uint64_t now; /* of the head */
     uint64_t total;
     bool exceeded; /* not all fitted the limit */
+    bool knows_folders;
     uint32_t records;
     uint32_t kind;
     uint32_t mode;
-    uint64_t left; /* bytes of the file to come */
+    uint64_t left; /* bytes to come of the file, or of the folders */
     size_t filled; /* of the part that is being gathered */
     size_t path_length;
     unsigned char part[COLLECT_RECORD_SIZE];

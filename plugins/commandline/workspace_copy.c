@@ -4,11 +4,13 @@
  *
  * What is the same on both sides is known by a file's status on this host when it was last copied, in
  * either direction: as long as that has not changed, neither have the bytes. What changed there is known
- * by the times there: each collect tells when it began, which the next one asks from. Files that were
+ * by the times there: each collect tells when it began, which the next one asks from, and, in words of its own,
+ * which folders there were. Files that were
  * copied in since are among what it brings, and are known by their digest: they must not take the place of
  * what the host has made of them meanwhile.
  */
 #include "workspace_copy.h"
+#include "buffer.h"
 #include "collected.h"
 #include "runner/protocol.h"
 #include "text.h"
@@ -47,6 +49,7 @@ struct workspace_copy {
     uint64_t max_bytes;
     bool filled;            /* everything has been copied in once */
     uint64_t since;         /* of the next collect */
+    buffer folders;         /* for the next collect */
     struct lh_table *known; /* name beneath the workspace to struct known */
     char **removals;        /* names that the next collect removes */
     size_t removal_count;
@@ -91,6 +94,7 @@ void workspace_copy_free(workspace_copy *copy)
     if (!copy)
         return;
     forget_removals(copy);
+    buffer_free(&copy->folders);
     if (copy->known)
         lh_table_free(copy->known);
     pthread_mutex_destroy(&copy->lock);
@@ -171,7 +175,8 @@ struct collecting {
     size_t warnings;
     EVP_MD_CTX *digesting; /* what has come of the file */
     struct digest digest;  /* of the last one that came whole */
-    char words[256];       /* of standard error */
+    buffer folders;
+    char words[256]; /* of standard error */
     int32_t status;
     code_executor_error error;
 };
@@ -197,6 +202,12 @@ static bool is_wanted(void *user_data, const char *path)
     return known->runs != ((self->collected.mode & 0111) != 0) ||
            known->digest.length != self->digest.length ||
            memcmp(known->digest.bytes, self->digest.bytes, self->digest.length) != 0;
+}
+
+static void on_folders(void *user_data, const char *bytes, size_t length)
+{
+    struct collecting *self = user_data;
+    buffer_append(&self->folders, bytes, length);
 }
 
 static void on_file(void *user_data, const char *path, const char *skipped)
@@ -249,6 +260,18 @@ static const char **collect_words(const workspace_copy *copy, const char *since,
     return words;
 }
 
+/* To the next collect. */
+static void advance(struct collecting *self)
+{
+    workspace_copy *copy = self->copy;
+    copy->since = self->collected.now;
+    buffer_free(&copy->folders);
+    if (self->folders.failed)
+        return; /* they count as new */
+    copy->folders = self->folders;
+    self->folders = (buffer){0};
+}
+
 /* With the lock held. */
 static int32_t collect(workspace_copy *copy, const workspace_copying *copying, uint64_t since,
                        code_executor_error *error)
@@ -270,6 +293,7 @@ static int32_t collect(workspace_copy *copy, const workspace_copying *copying, u
         self->collected.on_file = on_file;
         self->collected.on_bytes = on_bytes;
         self->collected.is_wanted = is_wanted;
+        self->collected.on_folders = on_folders;
         self->digesting = digesting;
         session_command command = {
             .folder = copying->folder,
@@ -277,6 +301,8 @@ static int32_t collect(workspace_copy *copy, const workspace_copying *copying, u
             .candidate_count = 1,
             .timeout_ms = COLLECT_LIMIT_MS,
             .grace_ms = COLLECT_GRACE_MS,
+            .stdin_bytes = (const char *)buffer_data(&copy->folders),
+            .stdin_length = buffer_length(&copy->folders),
             .user_data = self,
             .on_output = on_output,
         };
@@ -289,12 +315,14 @@ static int32_t collect(workspace_copy *copy, const workspace_copying *copying, u
         if (status == CODE_EXECUTOR_OK) {
             /* What was too much this time comes again. */
             if (!self->collected.exceeded)
-                copy->since = self->collected.now;
+                advance(self);
             forget_removals(copy);
         }
     } else {
         status = error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory to copy the workspace");
     }
+    if (self)
+        buffer_free(&self->folders);
     EVP_MD_CTX_free(digesting);
     free(words);
     free(self);

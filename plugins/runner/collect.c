@@ -11,6 +11,7 @@
  *     supervisor and the runner, which expect something to come all the while.
  */
 #include "collect.h"
+#include "folders.h"
 #include "protocol.h"
 #include "system.h"
 #include <dirent.h>
@@ -55,6 +56,8 @@ static void print(const void *bytes, size_t length)
 static void print_record(uint32_t kind, uint32_t mode, uint64_t size)
 {
     unsigned char record[COLLECT_RECORD_SIZE];
+    if (kind == COLLECT_SKIPPED && collector.since == COLLECT_NOTHING)
+        return; /* nobody asks for files */
     put_u32(record, kind);
     put_u32(record + 4, mode);
     put_u64(record + 8, size);
@@ -120,11 +123,12 @@ static void visit_file(int folder, const char *name)
 
 static void visit_folder(int folder, unsigned depth, bool whole);
 
-/* A folder that was moved here, or opened up, brings files of any age. Its own status is newer than its list
- * of entries then. */
-static bool has_moved(const struct stat *status)
+/* A folder that was moved here brings files of any age; so does one that was opened up, whose status is newer than
+ * its list of entries. */
+static bool is_whole_news(const struct stat *status)
 {
-    return is_new(status) && (status->st_mtim.tv_sec != status->st_ctim.tv_sec ||
+    bool was_here = folders_meet(collector.path, collector.length, status);
+    return is_new(status) && (!was_here || status->st_mtim.tv_sec != status->st_ctim.tv_sec ||
                               status->st_mtim.tv_nsec != status->st_ctim.tv_nsec);
 }
 
@@ -138,12 +142,13 @@ static void visit(int folder, const char *name, unsigned depth, bool whole)
         visit_file(folder, name);
     if (!S_ISDIR(status.st_mode))
         return;
+    whole = is_whole_news(&status) || whole;
     int inner = -1;
     errno = ELOOP;
     if (depth < DEPTH_MAX)
         inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (inner >= 0)
-        visit_folder(inner, depth + 1, whole || has_moved(&status));
+        visit_folder(inner, depth + 1, whole);
     else
         print_record(COLLECT_SKIPPED, (uint32_t)errno, 0);
 }
@@ -188,6 +193,14 @@ static void print_head(void)
     print(head, sizeof head);
 }
 
+static void print_folders(void)
+{
+    size_t size = 0;
+    const void *told = folders_told(&size);
+    print_record(COLLECT_FOLDERS, 0, size);
+    print(told, size);
+}
+
 int collect_main(int count, char **words)
 {
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -199,10 +212,9 @@ int collect_main(int count, char **words)
     int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return 1;
-    if (collector.since == COLLECT_NOTHING)
-        close(folder);
-    else
-        visit_folder(folder, 0, false);
+    folders_read(STDIN_FILENO);
+    visit_folder(folder, 0, false);
+    print_folders();
     print_record(COLLECT_END, 0, 0);
     return collector.broken ? 1 : 0;
 }

@@ -18,6 +18,8 @@
  * COLLECT_SKIPPED tells of what cannot be read, and of files that would make it more than LIMIT bytes in
  * all; links and special files are passed over without a word.
  * COLLECT_ALIVE comes where nothing else has come for a second: there is nothing to tell, but it goes on.
+ * COLLECT_FOLDERS comes once, behind all files: size bytes that the next call gets on its standard input, and that
+ * mean nothing to others.
  * COLLECT_END is the last record, so that one sees whether all is there.
  *
  * Who reads must not trust it: the code may have had its hands in it.
@@ -36,15 +38,17 @@
 #define COLLECT_HEAD_SIZE   12u
 #define COLLECT_RECORD_SIZE 20u
 #define COLLECT_PATH_MAX    4095u
+#define COLLECT_FOLDERS_MAX 1048576u
 
-/* SINCE: no file at all, only the head. */
+/* SINCE: no file at all, only the head and the folders. */
 #define COLLECT_NOTHING UINT64_MAX
 
 enum collect_kind {
     COLLECT_END = 0,
     COLLECT_FILE = 1,
     COLLECT_SKIPPED = 2, /* mode: an errno; EFBIG: beyond the limit */
-    COLLECT_ALIVE = 3    /* no path */
+    COLLECT_ALIVE = 3,   /* no path */
+    COLLECT_FOLDERS = 4  /* no path */
 };
 
 /* The subcommand: COUNT words behind COLLECT_WORD. Returns an exit status. */

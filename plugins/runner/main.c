@@ -43,7 +43,7 @@
  * finds one, execution.c serves the host, supervision.c has to do with the supervisors, over channel.c, and
  * record.c keeps what both know. supervisor.c, command.c and kill_tree.c are one execution's own process, guard.c
  * holds the defences, orphans.c is about what killed supervisors leave, guest.c about a place that is not ours,
- * collect.c is a command of its own; outcome.c, launch.c, input.c, write_file.c and memory_events.c are about
+ * collect.c, with folders.c, is a command of its own; outcome.c, launch.c, input.c, write_file.c and memory_events.c are about
  * what their names say.
  */
 #include "collect.h"

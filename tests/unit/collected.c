@@ -117,6 +117,25 @@ static void signs_of_life_tell_nothing(void **state)
     assert_string_equal(fixture->told, "a ");
 }
 
+static void folders_are_told_once_and_within_bounds(void **state)
+{
+    struct fixture *fixture = *state;
+    add(fixture, COLLECT_FOLDERS, 5, "", 0, "abcde");
+    add(fixture, COLLECT_FILE, 3, "a", 1, "abc");
+    assert_int_equal(take(fixture), CODE_EXECUTOR_OK);
+    assert_string_equal(fixture->told, "a ");
+    fixture->length = 0;
+    add(fixture, COLLECT_FOLDERS, 1, "", 0, "x");
+    assert_int_equal(take(fixture), CODE_EXECUTOR_PROTOCOL);
+}
+
+static void too_many_folders_are_nonsense(void **state)
+{
+    struct fixture *fixture = *state;
+    add(fixture, COLLECT_FOLDERS, COLLECT_FOLDERS_MAX + 1, "", 0, "");
+    assert_int_equal(take(fixture), CODE_EXECUTOR_PROTOCOL);
+}
+
 static void paths_that_lead_out_are_nonsense(void **state)
 {
     struct fixture *fixture = *state;
@@ -207,6 +226,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(files_are_saved_however_the_stream_is_cut),
         TEST(signs_of_life_tell_nothing),
+        TEST(folders_are_told_once_and_within_bounds),
+        TEST(too_many_folders_are_nonsense),
         TEST(paths_that_lead_out_are_nonsense),
         TEST(a_path_with_a_nul_in_it_is_nonsense),
         TEST(a_path_without_end_is_nonsense),

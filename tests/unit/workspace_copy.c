@@ -276,6 +276,36 @@ static void folders_that_are_moved_come_whole(void **state)
     assert_string_equal(get(fixture->work_dir, "b/c/f"), "hi\n");
 }
 
+/* Then its times are those of a folder that was only changed. */
+static void folders_that_are_moved_and_changed_come_whole(void **state)
+{
+    struct fixture *fixture = *state;
+    run(fixture, "mkdir -p a/c one/two; echo hi > a/c/f; echo old > one/two/g; echo old > a/h", "");
+    run(fixture, "mv a b; echo new > b/x; mv one/two one/three; echo new > one/three/y", "");
+    assert_string_equal(get(fixture->work_dir, "b/c/f"), "hi\n");
+    assert_string_equal(get(fixture->work_dir, "b/h"), "old\n");
+    assert_string_equal(get(fixture->work_dir, "b/x"), "new\n");
+    assert_string_equal(get(fixture->work_dir, "one/three/g"), "old\n");
+    run(fixture, "rm -r one; mv b one; echo new > one/z", "");
+    assert_string_equal(get(fixture->work_dir, "one/c/f"), "hi\n");
+}
+
+/* A file that was deleted here stays deleted, though the folder in which it is there has changed. */
+static void folders_that_are_only_changed_bring_what_is_new(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(mkdir(path_in(fixture->work_dir, "d"), 0755), 0);
+    put(fixture->work_dir, "d/given", "given\n");
+    run(fixture, "mkdir e; echo old > e/old", "");
+    assert_int_equal(unlink(path_in(fixture->work_dir, "e/old")), 0);
+    assert_int_equal(unlink(path_in(fixture->work_dir, "d/given")), 0);
+    run(fixture, "echo new > e/new; echo new > d/new", "");
+    assert_string_equal(get(fixture->work_dir, "e/new"), "new\n");
+    assert_string_equal(get(fixture->work_dir, "d/new"), "new\n");
+    assert_string_equal(get(fixture->work_dir, "e/old"), "(no such file)");
+    assert_string_equal(get(fixture->work_dir, "d/given"), "(no such file)");
+}
+
 static void what_nobody_changes_stays_as_it_is(void **state)
 {
     struct fixture *fixture = *state;
@@ -505,6 +535,8 @@ int main(void)
         TEST(a_file_that_both_change_in_turn_goes_back_and_forth),
         TEST(what_the_host_makes_of_a_file_while_code_runs_stays),
         TEST(folders_that_are_moved_come_whole),
+        TEST(folders_that_are_moved_and_changed_come_whole),
+        TEST(folders_that_are_only_changed_bring_what_is_new),
         TEST(what_nobody_changes_stays_as_it_is),
         TEST(programs_can_be_run_on_both_sides),
         TEST(permission_to_run_comes_alone),
