@@ -73,11 +73,10 @@ void image_make(const char *name, const char *script, const char *changes)
 {
     char path[4096], lines[2048];
     size_t length = 0;
-    const char *tag = strrchr(name, ':');
     snprintf(lines, sizeof lines, "%s\n" PACK ".", script);
     char *archive = print_from_folder(lines, &length);
-    snprintf(path, sizeof path, "/images/create?fromSrc=-&repo=%.*s&tag=%s", (int)(tag - name),
-             name, tag + 1);
+    /* Podman does not listen to a tag that stands by itself. */
+    snprintf(path, sizeof path, "/images/create?fromSrc=-&repo=%s", name);
     append_changes(path, sizeof path, changes);
     post(path, archive, length);
     free(archive);

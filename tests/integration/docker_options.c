@@ -18,6 +18,22 @@
 
 #include <cmocka.h>
 
+#ifdef __aarch64__
+#define OURS    "arm64"
+#define MACHINE "aarch64"
+#else
+#define OURS    "amd64"
+#define MACHINE "x86_64"
+#endif
+
+/* Podman leaves the first word as it is, has a limit of its own where none is asked for, does not look how
+ * many processors there are, calls two mounts at one place a fault of its own, makes folders that are
+ * missing, and leaves GPUs out without a word. A runtime it leaves out, see docker_podman.c. */
+static const char *const not_on_podman[] = {"host-gateway",        "'pids_limit': null",
+                                            "'cpus': 100000",      "/tmp:/workspace",
+                                            "/no/such/folder",     "gpus",
+                                            "'runtime': 'no-such", NULL};
+
 /* The effect of most options fits a row: with OPTIONS the shell CODE prints OUTPUT. */
 static const struct row {
     const char *options;
@@ -76,7 +92,7 @@ static const struct row {
     {"'user': 'nobody'", "id -un", "nobody\n"},
     {"'container_create': {'Hostname': 'merged', 'HostConfig': {'ShmSize': 1048576}}",
      "hostname; grep -c '/dev/shm .*size=1024k' /proc/mounts", "merged\n1\n"},
-    {"'platform': 'linux/amd64', 'pull': 'missing'", "uname -m", "x86_64\n"},
+    {"'platform': 'linux/" OURS "', 'pull': 'missing'", "uname -m", MACHINE "\n"},
 };
 
 static void each_option_shows_inside(void **state)
@@ -84,7 +100,7 @@ static void each_option_shows_inside(void **state)
     (void)state;
     chmod(workspace, 0777);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (strstr(rows[i].options, "amd64") && !strstr(rows[i].output, "x86_64"))
+        if (podman_differs(rows[i].options, not_on_podman))
             continue;
         code_executor_instance *instance = make_instance("%s", rows[i].options);
         code_executor_result *result = run(instance, "sh", rows[i].code);
@@ -427,6 +443,8 @@ static void options_that_the_engine_refuses_are_explained(void **state)
     };
     size_t before = container_count();
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (podman_differs(table[i].options, not_on_podman))
+            continue;
         code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
         code_executor_instance *instance = make_instance("%s", table[i].options);
         int32_t status = docker->start(instance, &error);

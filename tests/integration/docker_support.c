@@ -389,6 +389,14 @@ bool engine_is_ours(void)
     return strcmp(line, expected) == 0;
 }
 
+bool podman_differs(const char *text, const char *const *words)
+{
+    while (engine->is_podman && *words)
+        if (strstr(text, *words++))
+            return true;
+    return false;
+}
+
 /* ---- this process ------------------------------------------------------------------------------ */
 
 void pause_ms(int milliseconds)

@@ -109,6 +109,9 @@ bool engine_is_ours(void);
 /* What instances are given as their host; NULL at first. */
 extern const code_executor_host *test_host;
 
+/* Whether the engine is a Podman, and TEXT holds one of WORDS (NULL-terminated): what that does otherwise. */
+bool podman_differs(const char *text, const char *const *words);
+
 /* Sleeps so many milliseconds. */
 void pause_ms(int milliseconds);
 /* Seconds since some moment. */
