@@ -385,8 +385,15 @@ static bool add_name(struct filling *self, const char *name)
 static void warn_of_skipped(struct filling *self, const char *name, int problem)
 {
     char words[128];
-    warn(self->copying, &self->warnings, "is not copied into the workspace", name,
-         strerror_r(problem, words, sizeof words));
+    const char *why = strerror_r(problem, words, sizeof words);
+    if (name[0])
+        warn(self->copying, &self->warnings, "is not copied into the workspace", name, why);
+    else if (problem == ENOENT)
+        warn(self->copying, &self->warnings, "the workspace is gone, and is made anew",
+             self->copying->work_dir, "what code has of it stays as it is where the code runs");
+    else
+        warn(self->copying, &self->warnings, "the workspace cannot be read",
+             self->copying->work_dir, why);
 }
 
 static bool visit(struct filling *self, const FTSENT *entry)

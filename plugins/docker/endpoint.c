@@ -159,6 +159,18 @@ int32_t endpoint_of_socket(const char *path, const char *origin, struct endpoint
     return name_address(chosen, address, origin) ? endpoint_parse(chosen, error) : no_memory(error);
 }
 
+/* The environment and docker's own settings, which no configuration shows, decide on the address and on TLS. */
+char *endpoint_identity(const struct endpoint *endpoint)
+{
+    char *identity = NULL;
+    const struct tls *tls = &endpoint->tls;
+    int length =
+        asprintf(&identity, "%s\n%s %s\n%s\n%s\n%s", endpoint->address,
+                 tls->wanted ? "TLS" : "plain", tls->verify ? "verified" : "as it is",
+                 tls->ca ? tls->ca : "", tls->cert ? tls->cert : "", tls->key ? tls->key : "");
+    return length < 0 ? NULL : identity;
+}
+
 void endpoint_clear(struct endpoint *endpoint)
 {
     char *const strings[] = {endpoint->address,     endpoint->origin,      endpoint->warning,

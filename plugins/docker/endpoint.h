@@ -54,6 +54,10 @@ int32_t endpoint_choose(json_object *config, struct endpoint *chosen, code_execu
 int32_t endpoint_of_socket(const char *path, const char *origin, struct endpoint *chosen,
                            code_executor_error *error);
 
+/* What two endpoints have in common that lead to one engine in one way, with the same right: free(). NULL: no
+ * memory. */
+char *endpoint_identity(const struct endpoint *endpoint);
+
 void endpoint_clear(struct endpoint *endpoint);
 
 /* address.c: fills what follows from ->address, ->origin and ->tls. */

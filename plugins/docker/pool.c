@@ -32,7 +32,7 @@ struct pool {
     /* Fixed by the one that made it. */
     struct pool_maker maker;
     json_object *config;
-    char *address;
+    char *engine; /* what tells it from others */
     char *work_dir;
     char *runner_path;
     void *configured; /* what environments' states are cloned from */
@@ -244,7 +244,7 @@ static void pool_free(struct pool *self)
     if (self->configured)
         self->maker.launcher->destroy(self->configured);
     json_object_put(self->config);
-    free(self->address);
+    free(self->engine);
     free(self->work_dir);
     free(self->runner_path);
     session_canceller_free(self->canceller);
@@ -255,7 +255,7 @@ static void pool_free(struct pool *self)
 }
 
 static int32_t pool_new(const struct pool_maker *maker, const launch_context *context,
-                        json_object *config, const char *address, size_t size, struct pool **made,
+                        json_object *config, const char *engine, size_t size, struct pool **made,
                         code_executor_error *error)
 {
     struct pool *self = calloc(1, sizeof *self);
@@ -267,13 +267,13 @@ static int32_t pool_new(const struct pool_maker *maker, const launch_context *co
     self->users = 1;
     self->owner = getpid();
     self->size = size;
-    self->address = strdup(address);
+    self->engine = strdup(engine);
     self->work_dir = strdup(context->work_dir);
     self->runner_path = strdup(context->runner_path);
     self->canceller = session_canceller_new();
     self->cancel_fd = fork_guard_eventfd();
     int32_t status = CODE_EXECUTOR_OK;
-    if (!self->address || !self->work_dir || !self->runner_path || !self->canceller ||
+    if (!self->engine || !self->work_dir || !self->runner_path || !self->canceller ||
         self->cancel_fd < 0 || json_object_deep_copy(config, &self->config, NULL) != 0)
         status = error_set(error, CODE_EXECUTOR_NO_MEMORY, "no memory or descriptor for a pool");
     if (status == CODE_EXECUTOR_OK)
@@ -287,25 +287,25 @@ static int32_t pool_new(const struct pool_maker *maker, const launch_context *co
 }
 
 /* Fork is held off. */
-static struct pool *find(json_object *config, const char *address)
+static struct pool *find(json_object *config, const char *engine)
 {
     struct pool *found = pools;
-    while (found && (found->owner != getpid() || strcmp(found->address, address) != 0 ||
+    while (found && (found->owner != getpid() || strcmp(found->engine, engine) != 0 ||
                      !json_object_equal(found->config, config)))
         found = found->next;
     return found;
 }
 
 int32_t pool_join(const struct pool_maker *maker, const launch_context *context,
-                  json_object *config, const char *address, size_t size, struct pool **joined,
+                  json_object *config, const char *engine, size_t size, struct pool **joined,
                   code_executor_error *error)
 {
     struct pool *made = NULL;
-    int32_t status = pool_new(maker, context, config, address, size, &made, error);
+    int32_t status = pool_new(maker, context, config, engine, size, &made, error);
     if (status != CODE_EXECUTOR_OK)
         return status;
     fork_guard_enter();
-    *joined = find(config, address);
+    *joined = find(config, engine);
     if (*joined) {
         (*joined)->users++;
     } else {

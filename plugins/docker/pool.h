@@ -31,11 +31,11 @@ struct pool_maker {
 };
 
 /*
- * Joins the pool for CONFIG, which has every path absolute, and ADDRESS, or makes it. *JOINED is to be
+ * Joins the pool for CONFIG, which has every path absolute, and ENGINE (endpoint_identity), or makes it. *JOINED is to be
  * given to pool_leave. SIZE: how many are kept ready. CONFIG is copied.
  */
 int32_t pool_join(const struct pool_maker *maker, const launch_context *context,
-                  json_object *config, const char *address, size_t size, struct pool **joined,
+                  json_object *config, const char *engine, size_t size, struct pool **joined,
                   code_executor_error *error);
 
 /* The last to leave ends all that is ready, and the thread. NULL is allowed. */

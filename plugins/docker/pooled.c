@@ -75,9 +75,13 @@ int32_t pooled_join(struct docker *docker, const launch_context *context,
     if (status != CODE_EXECUTOR_OK)
         return status;
     json_object CLEANUP_JSON *config = pool_config(docker, context);
-    if (!config)
-        return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
-    return pool_join(&maker, context, config, docker->endpoint.address, size, &docker->pool, error);
+    char *engine = endpoint_identity(&docker->endpoint);
+    if (config && engine)
+        status = pool_join(&maker, context, config, engine, size, &docker->pool, error);
+    else
+        status = error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
+    free(engine);
+    return status;
 }
 
 /* ---- launch and shut_down ---------------------------------------------------------------------- */

@@ -501,6 +501,50 @@ static void a_socket_has_no_tls_whatever_the_environment_says(void **state)
     endpoint_clear(&chosen);
 }
 
+/* ---- one and the same -------------------------------------------------------------------------- */
+
+static char *identity_now(void)
+{
+    struct endpoint chosen;
+    code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+    if (choose("'docker_host': 'tcp://engine.test:2376'", &chosen, &error) != CODE_EXECUTOR_OK)
+        fail_msg("%s", error.message);
+    char *identity = endpoint_identity(&chosen);
+    assert_non_null(identity);
+    endpoint_clear(&chosen);
+    return identity;
+}
+
+/* Who shares what an endpoint leads to (a pool) must have got there by the same right. */
+static void another_way_of_tls_makes_another_endpoint(void **state)
+{
+    (void)state;
+    char paths[2][128];
+    char *identities[5];
+    for (size_t i = 0; i < 2; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "certs-%zu/ca.pem", i);
+        write_file(name, "");
+        snprintf(paths[i], sizeof paths[i], "%s/certs-%zu", folder, i);
+    }
+    identities[0] = identity_now();
+    setenv("DOCKER_TLS_VERIFY", "1", 1);
+    setenv("DOCKER_CERT_PATH", paths[0], 1);
+    identities[1] = identity_now();
+    setenv("DOCKER_CERT_PATH", paths[1], 1);
+    identities[2] = identity_now();
+    unsetenv("DOCKER_TLS_VERIFY");
+    setenv("DOCKER_TLS", "1", 1);
+    identities[3] = identity_now();
+    identities[4] = identity_now();
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = i + 1; k < 4; k++)
+            assert_string_not_equal(identities[i], identities[k]);
+    assert_string_equal(identities[3], identities[4]);
+    for (size_t i = 0; i < 5; i++)
+        free(identities[i]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -534,6 +578,7 @@ int main(void)
         TEST(certificate_and_key_go_together),
         TEST(tls_where_there_is_none_is_a_mistake),
         TEST(a_socket_has_no_tls_whatever_the_environment_says),
+        TEST(another_way_of_tls_makes_another_endpoint),
     };
     return cmocka_run_group_tests_name("docker_endpoint", tests, NULL, NULL);
 }

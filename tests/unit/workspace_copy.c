@@ -514,6 +514,20 @@ static void a_block_whose_place_code_has_taken_is_refused(void **state)
     assert_non_null(strstr(fixture->result->output, "taken.sh"));
 }
 
+static void a_workspace_that_is_gone_is_named(void **state)
+{
+    struct fixture *fixture = *state;
+    char words[300];
+    put(fixture->work_dir, "given", "given\n");
+    run(fixture, "cat given", "given\n");
+    private_folder_remove(fixture->work_dir, NULL);
+    run(fixture, "cat given; echo new > made", "given\n");
+    snprintf(words, sizeof words, "%s: the workspace is gone, and is made anew", fixture->work_dir);
+    if (!strstr(fixture->log, words))
+        fail_msg("%s", fixture->log);
+    assert_string_equal(get(fixture->work_dir, "made"), "new\n");
+}
+
 static void code_that_makes_files_without_end_is_bounded(void **state)
 {
     struct fixture *fixture = *state;
@@ -555,6 +569,7 @@ int main(void)
         TEST(a_workspace_beyond_the_limit_is_refused),
         TEST(a_folder_in_the_place_of_a_file_is_told),
         TEST(a_block_whose_place_code_has_taken_is_refused),
+        TEST(a_workspace_that_is_gone_is_named),
         TEST(code_that_makes_files_without_end_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
