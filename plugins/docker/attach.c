@@ -1,86 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach.c: the hijacked connection; see attach.h.
+ * attach.c: the transport over the hijacked connection (hijack.h); see attach.h.
  *
  *     send     ─▶ libcurl ─▶ socket ─▶ engine ─▶ runner's standard input
  *     receive  ◀─ demultiplexer ◀─ buffer ◀─ libcurl ◀─ engine ◀─ runner's standard output and error
  *        └──────── or both: the socket of a rendezvous ──────────── runner
  *
- * libcurl makes the connection and carries the bytes (over TLS too); the request and the head of the
- * answer are written and read here, because libcurl gives a connection away only before HTTP begins.
  * Nothing that comes is trusted: the engine relays what a program in the container wrote, and a program
  * that could write to the runner's standard error chooses the last words.
  */
 #include "attach.h"
 #include "clock.h"
 #include "existing_container.h"
+#include "hijack.h"
 #include "json.h"
 #include "rendezvous.h"
 #include "stream.h"
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BUFFER_SIZE      (256 * 1024)
 #define WORDS_SIZE       2048
-#define ANSWER_LIMIT_MS  30000
-#define REFUSAL_MAX      4096
 #define EXPLAIN_LIMIT_MS 1000
 
 struct attachment {
     transport base; /* first: the session knows this part */
     struct container *container;
-    CURL *connection;
-    int socket;
     struct rendezvous rendezvous;
-    bool ended;
     const char *malformed; /* why the stream cannot be read, or NULL */
     struct demultiplexer demultiplexer;
     char words[WORDS_SIZE]; /* the latest of standard error */
     size_t words_length;
-    size_t begin; /* of what is in the buffer */
-    size_t end;
-    char buffer[BUFFER_SIZE];
+    struct hijack stream; /* last: it is large */
 };
 
-/* ---- the bytes --------------------------------------------------------------------------------- */
-
-/* A container that is paused keeps its connection, and would hold up whoever waits for it. */
-static ssize_t nothing_now(struct attachment *self)
-{
-    self->ended = container_is_paused(self->container);
-    return self->ended ? TRANSPORT_END : TRANSPORT_AGAIN;
-}
-
-static ssize_t send_some(struct attachment *self, const void *bytes, size_t length)
-{
-    size_t sent = 0;
-    if (self->ended)
-        return TRANSPORT_END;
-    CURLcode code =
-        http_send(self->container->engine->http, self->connection, bytes, length, &sent);
-    if (code == CURLE_OK && sent > 0)
-        return (ssize_t)sent;
-    return code == CURLE_OK || code == CURLE_AGAIN ? nothing_now(self) : TRANSPORT_END;
-}
-
-/* Fills the empty buffer: a count, or as above. */
-static ssize_t receive_some(struct attachment *self)
-{
-    size_t received = 0;
-    if (self->ended)
-        return TRANSPORT_END;
-    CURLcode code = http_receive(self->container->engine->http, self->connection, self->buffer,
-                                 sizeof self->buffer, &received);
-    if (code == CURLE_AGAIN)
-        return nothing_now(self);
-    self->begin = 0;
-    self->end = code == CURLE_OK ? received : 0;
-    self->ended = self->end == 0;
-    return self->ended ? TRANSPORT_END : (ssize_t)self->end;
-}
+/* ---- the stream -------------------------------------------------------------------------------- */
 
 static void keep_words(struct attachment *self, const char *bytes, size_t length)
 {
@@ -101,23 +56,24 @@ static void keep_words(struct attachment *self, const char *bytes, size_t length
 /* Moves standard output from the buffer to TO; returns how much it was. */
 static size_t distribute(struct attachment *self, char *to, size_t size)
 {
+    struct hijack *stream = &self->stream;
     size_t moved = 0;
-    while (moved < size && self->begin < self->end) {
+    while (moved < size && stream->begin < stream->end) {
         struct stretch stretch;
-        size_t length = self->end - self->begin;
+        size_t length = stream->end - stream->begin;
         if (length > size - moved)
             length = size - moved;
-        ptrdiff_t used =
-            demultiplexer_next(&self->demultiplexer, self->buffer + self->begin, length, &stretch);
+        ptrdiff_t used = demultiplexer_next(&self->demultiplexer, stream->buffer + stream->begin,
+                                            length, &stretch);
         if (used < 0) {
             self->malformed = "what the engine sent is not a multiplexed stream (has the "
                               "container a terminal?)";
-            self->ended = true;
-            keep_words(self, self->buffer + self->begin, self->end - self->begin);
-            self->begin = self->end;
+            stream->ended = true;
+            keep_words(self, stream->buffer + stream->begin, stream->end - stream->begin);
+            stream->begin = stream->end;
             break;
         }
-        self->begin += (size_t)used;
+        stream->begin += (size_t)used;
         if (stretch.stream == STREAM_STDOUT && stretch.length > 0) {
             memcpy(to + moved, stretch.bytes, stretch.length);
             moved += stretch.length;
@@ -139,12 +95,12 @@ static ssize_t attachment_send(transport *base, const void *bytes, size_t length
 {
     struct attachment *self = (struct attachment *)base;
     if (!is_direct(self))
-        return send_some(self, bytes, length);
-    if (self->ended)
+        return hijack_send(&self->stream, bytes, length);
+    if (self->stream.ended)
         return TRANSPORT_END;
     transport *way = self->rendezvous.way;
     ssize_t count = way->operations->send(way, bytes, length);
-    return count == TRANSPORT_AGAIN ? nothing_now(self) : count;
+    return count == TRANSPORT_AGAIN ? hijack_nothing_now(&self->stream) : count;
 }
 
 static ssize_t receive_from_stream(struct attachment *self, void *buffer, size_t size)
@@ -153,7 +109,7 @@ static ssize_t receive_from_stream(struct attachment *self, void *buffer, size_t
         size_t moved = distribute(self, buffer, size);
         if (moved > 0)
             return (ssize_t)moved;
-        ssize_t received = receive_some(self);
+        ssize_t received = hijack_receive(&self->stream);
         if (received <= 0)
             return received;
     }
@@ -165,8 +121,8 @@ static void read_rest(struct attachment *self, int limit_ms)
 {
     char nobodys[4096];
     int64_t until = now_ms() + limit_ms, left = limit_ms;
-    struct pollfd ready = {.fd = self->socket, .events = POLLIN};
-    while (!self->ended && left >= 0 && poll(&ready, 1, (int)left) > 0) {
+    struct pollfd ready = {.fd = self->stream.socket, .events = POLLIN};
+    while (!self->stream.ended && left >= 0 && poll(&ready, 1, (int)left) > 0) {
         (void)receive_from_stream(self, nobodys, sizeof nobodys);
         left = until - now_ms() - 1;
     }
@@ -182,8 +138,8 @@ static ssize_t attachment_receive(transport *base, void *buffer, size_t size)
         if (count != TRANSPORT_AGAIN)
             return count;
         read_rest(self, 0);
-        if (!self->ended)
-            return nothing_now(self);
+        if (!self->stream.ended)
+            return hijack_nothing_now(&self->stream);
         /* What came first is read first. */
         count = rendezvous_receive(rendezvous, self->container->id, buffer, size);
         return count > 0 ? count : TRANSPORT_END;
@@ -202,7 +158,7 @@ static void attachment_wait(transport *base, bool for_sending, int wake_fd, int 
     short wanted = for_sending ? POLLOUT : POLLIN;
     bool direct = is_direct(self);
     struct pollfd watched[4] = {
-        {.fd = self->socket, .events = direct ? (for_sending ? 0 : POLLIN) : wanted},
+        {.fd = self->stream.socket, .events = direct ? (for_sending ? 0 : POLLIN) : wanted},
         {.fd = wake_fd, .events = POLLIN},
         {.fd = self->container->news, .events = POLLIN},
         {.fd = rendezvous_descriptor(&self->rendezvous), .events = direct ? wanted : POLLIN},
@@ -279,7 +235,7 @@ static void attachment_close(transport *base)
 {
     struct attachment *self = (struct attachment *)base;
     rendezvous_close(&self->rendezvous);
-    http_disconnect(self->container->engine->http, self->connection);
+    hijack_close(&self->stream);
     free(self);
 }
 
@@ -298,155 +254,6 @@ static const struct transport_operations operations = {
     .forget = attachment_forget,
 };
 
-/* ---- the handshake ----------------------------------------------------------------------------- */
-
-/* Until the socket is ready, the launch is cancelled, or the time is up. */
-static int32_t wait_for_engine(struct attachment *self, bool for_sending, int64_t deadline_ms,
-                               code_executor_error *error)
-{
-    struct pollfd watched[2] = {
-        {.fd = self->socket, .events = for_sending ? POLLOUT : POLLIN},
-        {.fd = self->container->engine->cancel_fd, .events = POLLIN},
-    };
-    int64_t left = deadline_ms - now_ms();
-    if (left <= 0)
-        return error_set(error, CODE_EXECUTOR_TIMED_OUT,
-                         "the Docker engine has not answered the request to attach for %d s",
-                         ANSWER_LIMIT_MS / 1000);
-    if (poll(watched, 2, (int)left) > 0 && watched[1].revents)
-        return error_set(error, CODE_EXECUTOR_CANCELLED, "cancelled");
-    return CODE_EXECUTOR_OK;
-}
-
-static int32_t broken(struct attachment *self, code_executor_error *error)
-{
-    struct engine *engine = self->container->engine;
-    error_set(error, CODE_EXECUTOR_LOST,
-              "the Docker engine at %s broke off the connection when attaching to %s",
-              engine->endpoint->address, self->container->name);
-    http_explain_loss(engine->http, self->connection, error);
-    return CODE_EXECUTOR_LOST;
-}
-
-/* Those of the container's first process, or of an exec. PATH gets where they are asked for; returns the
- * request's body. */
-static const char *choose_streams(const struct container *container, char path[256])
-{
-    if (container->exec_id[0]) {
-        snprintf(path, 256, "/exec/%s/start", container->exec_id);
-        return "{\"Detach\":false,\"Tty\":false}";
-    }
-    snprintf(path, 256,
-             "/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1&logs=0&detachKeys=",
-             container->id);
-    return "";
-}
-
-static int32_t send_request(struct attachment *self, int64_t deadline_ms,
-                            code_executor_error *error)
-{
-    char request[4096], path[256];
-    const struct engine *engine = self->container->engine;
-    const char *body = choose_streams(self->container, path);
-    int length = snprintf(request, sizeof request,
-                          "POST %s/v%s%s HTTP/1.1\r\n"
-                          "Host: %s\r\n"
-                          "Content-Type: application/json\r\n"
-                          "Content-Length: %zu\r\n"
-                          "Connection: Upgrade\r\n"
-                          "Upgrade: tcp\r\n\r\n%s",
-                          engine->endpoint->base_path, engine->version, path,
-                          engine->endpoint->host_header, strlen(body), body);
-    if (length >= (int)sizeof request)
-        return error_set(error, CODE_EXECUTOR_INVALID, "%s is too long for an address",
-                         engine->endpoint->address);
-    for (int sent = 0; sent < length;) {
-        ssize_t count = send_some(self, request + sent, (size_t)(length - sent));
-        if (count == TRANSPORT_END)
-            return broken(self, error);
-        sent += (int)count;
-        int32_t status = CODE_EXECUTOR_OK;
-        if (count == TRANSPORT_AGAIN)
-            status = wait_for_engine(self, true, deadline_ms, error);
-        if (status != CODE_EXECUTOR_OK)
-            return status;
-    }
-    return CODE_EXECUTOR_OK;
-}
-
-/* At least one byte into the buffer. */
-static int32_t read_more(struct attachment *self, int64_t deadline_ms, code_executor_error *error)
-{
-    for (;;) {
-        ssize_t count = receive_some(self);
-        if (count > 0)
-            return CODE_EXECUTOR_OK;
-        if (count == TRANSPORT_END)
-            return broken(self, error);
-        int32_t status = wait_for_engine(self, false, deadline_ms, error);
-        if (status != CODE_EXECUTOR_OK)
-            return status;
-    }
-}
-
-static int32_t read_head(struct attachment *self, struct response_head *head, int64_t deadline_ms,
-                         code_executor_error *error)
-{
-    for (;;) {
-        int32_t status = read_more(self, deadline_ms, error);
-        if (status != CODE_EXECUTOR_OK)
-            return status;
-        size_t taken = 0;
-        enum head_progress progress = response_head_feed(head, self->buffer, self->end, &taken);
-        self->begin = taken;
-        if (progress == HEAD_COMPLETE)
-            return CODE_EXECUTOR_OK;
-        if (progress == HEAD_MALFORMED)
-            return error_set(error, CODE_EXECUTOR_PROTOCOL,
-                             "the Docker engine at %s answered the request to attach with "
-                             "something other than HTTP",
-                             self->container->engine->endpoint->address);
-    }
-}
-
-/* The body of a refusal, as much of it as comes. */
-static void read_refusal(struct attachment *self, const struct response_head *head,
-                         struct answer *answer, int64_t deadline_ms)
-{
-    char body[REFUSAL_MAX];
-    size_t length = 0;
-    size_t wanted = sizeof body - 1;
-    if (head->content_length >= 0 && (size_t)head->content_length < wanted)
-        wanted = (size_t)head->content_length;
-    while (length < wanted) {
-        size_t part = self->end - self->begin;
-        if (part > wanted - length)
-            part = wanted - length;
-        memcpy(body + length, self->buffer + self->begin, part);
-        self->begin += part;
-        length += part;
-        if (length < wanted && read_more(self, deadline_ms, NULL) != CODE_EXECUTOR_OK)
-            break;
-    }
-    body[length] = '\0';
-    answer_read(answer, head->status, body);
-}
-
-static int32_t shake_hands(struct attachment *self, bool *too_early, code_executor_error *error)
-{
-    int64_t deadline_ms = now_ms() + ANSWER_LIMIT_MS;
-    struct response_head head = {.length = 0};
-    int32_t status = send_request(self, deadline_ms, error);
-    if (status == CODE_EXECUTOR_OK)
-        status = read_head(self, &head, deadline_ms, error);
-    if (status != CODE_EXECUTOR_OK || head.status == 101 || head.status == 200)
-        return status;
-    struct answer CLEANUP_ANSWER answer = {0};
-    read_refusal(self, &head, &answer, deadline_ms);
-    *too_early = answer.status == 409 && !self->container->started;
-    return engine_refusal(self->container->engine, &answer, "attach to the container", error);
-}
-
 int32_t attach_open(struct container *container, transport **opened, code_executor_error *error)
 {
     *opened = NULL;
@@ -454,22 +261,13 @@ int32_t attach_open(struct container *container, transport **opened, code_execut
     struct attachment *self = malloc(sizeof *self);
     if (!self)
         return error_set(error, CODE_EXECUTOR_NO_MEMORY, "out of memory");
-    memset(self, 0, offsetof(struct attachment, buffer));
+    memset(self, 0, offsetof(struct attachment, stream));
     self->base.operations = &operations;
     self->container = container;
     container->news = events_descriptor(container->events);
-    http_patience patience = {container->engine->cancel_fd, ANSWER_LIMIT_MS};
-    int32_t status = http_connect(container->engine->http, patience, &self->connection, error);
+    int32_t status = hijack_open(&self->stream, container, &too_early, error);
     if (status != CODE_EXECUTOR_OK) {
         free(self);
-        return status;
-    }
-    curl_socket_t socket = CURL_SOCKET_BAD;
-    curl_easy_getinfo(self->connection, CURLINFO_ACTIVESOCKET, &socket);
-    self->socket = (int)socket;
-    status = shake_hands(self, &too_early, error);
-    if (status != CODE_EXECUTOR_OK) {
-        attachment_close(&self->base);
         return too_early ? error_clear(error) : status;
     }
     *opened = &self->base;

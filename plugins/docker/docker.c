@@ -41,7 +41,7 @@
  *     existing_container.h existing_runner.h existing_workspace.h  a container that somebody else has started
  *     leftovers.h      lists and removes what carries our labels, on request
  *     sweep.h labels.h volumes.h  what dead hosts left, and how it is known
- *     attach.h stream.h rendezvous.h  the wire, and a shorter one
+ *     attach.h hijack.h stream.h rendezvous.h  the wire, and a shorter one
  *     engine.h http.h  the API, HTTP
  *     endpoint.h context.h discovery.h tls.h unreachable.h  where the engine is, and why it does not answer
  *     ssh_bridge.h program_path.h  connections through ssh
