@@ -227,7 +227,7 @@ static void what_is_mounted_into_the_copy_stays(void **state)
 {
     (void)state;
     char folder[300];
-    run_container("", "'Privileged': true");
+    run_container("", "'CapAdd': ['SYS_ADMIN'], 'SecurityOpt': ['apparmor=unconfined']");
     code_executor_instance *instance = beside("'workspace': 'copy'");
     folder_of(instance, folder);
     expect_output(
