@@ -7,6 +7,7 @@
 #include "file_name.h"
 #include "text.h"
 #include "workspace_folder.h"
+#include "workspace_share.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -114,6 +115,8 @@ static int create_temporary(int folder, char *name, size_t size)
             return -1;
         snprintf(name, size, ".tmp_code_%016llx", random);
         int fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (fd >= 0)
+            workspace_share_file(folder, fd);
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }

@@ -23,7 +23,8 @@
  *         times
  *
  * Who reads sees the old file or the whole new one, also when the disk fills up. New files and
- * folders get their mode from the process' umask, as from any program of the user.
+ * folders get their mode from the process' umask, as from any program of the user; but see
+ * workspace_share.h.
  */
 #ifndef CODE_EXECUTOR_WORKSPACE_H
 #define CODE_EXECUTOR_WORKSPACE_H

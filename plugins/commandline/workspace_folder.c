@@ -3,6 +3,7 @@
  * workspace_folder.c: one folder at a time, each opened by itself; see workspace_folder.h.
  */
 #include "workspace_folder.h"
+#include "workspace_share.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -21,18 +22,24 @@ static int explain_no_folder(int folder, const char *name)
     return S_ISDIR(status.st_mode) ? ENOENT /* by now it is one: try again */ : ENOTDIR;
 }
 
+/* A workspace is whose who makes it is; what is in it, see workspace_share.h. */
+enum making { MAKE_NOT, MAKE, MAKE_SHARED };
+
 /* Opens the folder NAME of FOLDER, which it closes. Returns the new one, or -1 with the reason in
  * *PROBLEM. A link is none: with O_PATH and O_NOFOLLOW the link itself is opened, and O_DIRECTORY
  * turns it down. */
-static int enter(int folder, const char *name, bool make, int *problem)
+static int enter(int folder, const char *name, enum making making, int *problem)
 {
     const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int inner = openat(folder, name, flags);
-    if (inner < 0 && errno == ENOENT && make &&
-        (mkdirat(folder, name, 0777) == 0 || errno == EEXIST))
+    bool made =
+        inner < 0 && errno == ENOENT && making != MAKE_NOT && mkdirat(folder, name, 0777) == 0;
+    if (made || (inner < 0 && errno == EEXIST))
         inner = openat(folder, name, flags);
     if (inner < 0)
         *problem = errno == ENOTDIR || errno == ELOOP ? explain_no_folder(folder, name) : errno;
+    else if (made && making == MAKE_SHARED)
+        workspace_share_folder(folder, inner);
     close(folder);
     return inner;
 }
@@ -47,7 +54,7 @@ int workspace_folder_open(const char *path, bool make)
     char *rest = names;
     for (char *name; folder >= 0 && (name = strsep(&rest, "/"));)
         if (*name)
-            folder = enter(folder, name, make && !rest, &problem);
+            folder = enter(folder, name, make && !rest ? MAKE : MAKE_NOT, &problem);
     free(names);
     if (folder < 0)
         errno = problem == WORKSPACE_ELSEWHERE ? ELOOP : problem;
@@ -69,7 +76,7 @@ int workspace_folder_walk(int workspace, const char *name, bool make, const char
         }
         memcpy(part, name, length);
         part[length] = '\0';
-        folder = enter(folder, part, make, problem);
+        folder = enter(folder, part, make ? MAKE_SHARED : MAKE_NOT, problem);
         name = slash + 1;
     }
     *base = name;

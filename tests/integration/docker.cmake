@@ -27,6 +27,7 @@ set(docker_tests
     docker_restart
     docker_ssh
     docker_strict
+    docker_umask
     docker_versions
     docker_volume
     docker_workspace)
