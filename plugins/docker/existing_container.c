@@ -266,7 +266,27 @@ static bool await_runner(struct docker *docker, int limit_ms)
     return true;
 }
 
-static int32_t judge_left(struct docker *docker, code_executor_error *error)
+/* A file of ours in the root folder, as before: a root that is read-only takes none. */
+static int32_t bring_again(struct docker *docker, const launch_context *context, char file[80],
+                           code_executor_error *error)
+{
+    char name[64];
+    snprintf(name, sizeof name, RUNNER_FILE_PREFIX "%s", docker->launch_id);
+    snprintf(file, 80, "/%s", name);
+    return existing_runner_bring(docker, context, name, NULL, "/", error);
+}
+
+/* Attack: code stops the runner, whose user it is, so that it does not end. */
+static void wake_runner(struct docker *docker, const launch_context *context)
+{
+    char file[80];
+    if (!docker->runner_in_workspace &&
+        bring_again(docker, context, file, NULL) == CODE_EXECUTOR_OK)
+        existing_runner_wake(docker, file, NULL);
+}
+
+static int32_t judge_left(struct docker *docker, const launch_context *context,
+                          code_executor_error *error)
 {
     char path[160];
     struct answer CLEANUP_ANSWER answer = {0};
@@ -283,6 +303,7 @@ static int32_t judge_left(struct docker *docker, code_executor_error *error)
                          "container %s is paused: what code has started in it ends as soon as it "
                          "goes on (docker unpause %s)",
                          name, name);
+    wake_runner(docker, context);
     if (await_runner(docker, END_LIMIT_MS))
         return CODE_EXECUTOR_OK;
     return error_set(error, CODE_EXECUTOR_TIMED_OUT,
@@ -338,15 +359,13 @@ static bool copy_can_go(struct docker *docker)
 /* A folder of ours is still there: the runner was killed, or the caretaker, or both with the container. */
 static void clear_copy(struct docker *docker, const launch_context *context, const char *folder)
 {
-    char name[64], file[80];
+    char file[80];
     code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
-    snprintf(name, sizeof name, RUNNER_FILE_PREFIX "%s", docker->launch_id);
-    snprintf(file, sizeof file, "/%s", name);
     int32_t status = CODE_EXECUTOR_OK;
     if (!copy_can_go(docker))
         status = error_set(&error, CODE_EXECUTOR_UNAVAILABLE, "the container does not run");
     if (status == CODE_EXECUTOR_OK)
-        status = existing_runner_bring(docker, context, name, NULL, "/", &error);
+        status = bring_again(docker, context, file, &error);
     if (status == CODE_EXECUTOR_OK)
         status = existing_runner_take_care(docker, file, true, &error);
     if (status != CODE_EXECUTOR_OK)
@@ -378,7 +397,7 @@ int32_t existing_container_leave(struct docker *docker, const launch_context *co
 {
     int32_t status = CODE_EXECUTOR_OK;
     if (!await_runner(docker, USUAL_LIMIT_MS))
-        status = judge_left(docker, error);
+        status = judge_left(docker, context, error);
     if (docker->runner_file && docker->runner_in_workspace) /* it has never answered */
         unlink_runner(docker, context->work_dir);
     else if (docker->runner_file)

@@ -78,24 +78,39 @@ int32_t existing_runner_exec(struct docker *docker, const char *program,
     return CODE_EXECUTOR_OK;
 }
 
+/* The options' user is root. */
+static int32_t run_detached(struct docker *docker, const char *program,
+                            const struct exec_options *options, const char *doing,
+                            code_executor_error *error)
+{
+    char id[CONTAINER_ID_SIZE], path[160];
+    struct answer CLEANUP_ANSWER answer = {0};
+    json_object CLEANUP_JSON *body = json_tokener_parse("{\"Detach\":true,\"Tty\":false}");
+    int32_t status = existing_runner_exec(docker, program, options, id, error);
+    if (status != CODE_EXECUTOR_OK)
+        return status;
+    snprintf(path, sizeof path, "/exec/%s/start", id);
+    status = engine_call(docker->engine, "POST", path, body, &answer, error);
+    if (status == CODE_EXECUTOR_OK && answer.status != 200)
+        status = engine_refusal(docker->engine, &answer, doing, error);
+    return status;
+}
+
 int32_t existing_runner_take_care(struct docker *docker, const char *program, bool with_folder,
                                   code_executor_error *error)
 {
-    char id[CONTAINER_ID_SIZE], path[160];
     const struct exec_options options = {
         .argument = RUNNER_ONLY_REMOVES_ITSELF,
         .user = "0:0",
         .folder = "/",
         .removes_folder = with_folder,
     };
-    struct answer CLEANUP_ANSWER answer = {0};
-    json_object CLEANUP_JSON *body = json_tokener_parse("{\"Detach\":true,\"Tty\":false}");
-    int32_t status = existing_runner_exec(docker, program, &options, id, error);
-    if (status != CODE_EXECUTOR_OK)
-        return status;
-    snprintf(path, sizeof path, "/exec/%s/start", id);
-    status = engine_call(docker->engine, "POST", path, body, &answer, error);
-    if (status == CODE_EXECUTOR_OK && answer.status != 200)
-        status = engine_refusal(docker->engine, &answer, "remove the runner", error);
-    return status;
+    return run_detached(docker, program, &options, "remove the runner", error);
+}
+
+int32_t existing_runner_wake(struct docker *docker, const char *program, code_executor_error *error)
+{
+    const struct exec_options options = {
+        .argument = RUNNER_WAKES_OTHERS, .user = "0:0", .folder = "/"};
+    return run_detached(docker, program, &options, "make the runner go on", error);
 }

@@ -33,4 +33,8 @@ int32_t existing_runner_exec(struct docker *docker, const char *program,
 int32_t existing_runner_take_care(struct docker *docker, const char *program, bool with_folder,
                                   code_executor_error *error);
 
+/* The same, so that the other processes of PROGRAM go on, which code has stopped. */
+int32_t existing_runner_wake(struct docker *docker, const char *program,
+                             code_executor_error *error);
+
 #endif /* CODE_EXECUTOR_DOCKER_EXISTING_RUNNER_H */

@@ -16,7 +16,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -28,6 +30,8 @@ enum {
     LOCK_PAUSE_MS = 10,
     CLEAR_LIMIT_MS = 3000, /* the host waits; what is left then is cleared by the next */
     START_SECONDS = 600,   /* by then a host has started what it brought in, or given up */
+    WAKE_LIMIT_MS = 8000,
+    WAKE_PAUSE_MS = 20,
     ID_END = sizeof RUNNER_FILE_PREFIX - 1 + RUNNER_ID_LENGTH
 };
 
@@ -140,6 +144,46 @@ static void await_end_of_folder(int above, const char *file_name)
     (void)unlinkat(above, name, AT_REMOVEDIR);
 }
 
+/* Whether the process was started by the name PROGRAM, as far as it says so itself. */
+static bool has_name(const char *number, const char *program)
+{
+    char path[64], words[256];
+    snprintf(path, sizeof path, "/proc/%.20s/cmdline", number);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file >= 0 ? read(file, words, sizeof words - 1) : -1;
+    if (file >= 0)
+        close(file);
+    words[length > 0 ? length : 0] = '\0';
+    return strcmp(words, program) == 0;
+}
+
+/* How many others there are. What is no runner but says so loses nothing by being made to go on. */
+static size_t wake_once(const char *program)
+{
+    size_t count = 0;
+    DIR *processes = opendir("/proc");
+    struct dirent *entry;
+    while (processes && (entry = readdir(processes))) {
+        pid_t pid = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? atoi(entry->d_name) : 0;
+        if (pid <= 1 || pid == getpid() || !has_name(entry->d_name, program))
+            continue;
+        count++;
+        (void)kill(pid, SIGCONT);
+    }
+    if (processes)
+        closedir(processes);
+    return count;
+}
+
+/* Until they have ended, as they may be stopped again. */
+static void wake_others(const char *program)
+{
+    uint64_t deadline = moment_after(WAKE_LIMIT_MS);
+    const struct timespec pause = {0, WAKE_PAUSE_MS * (long)NANOSECONDS_PER_MILLISECOND};
+    while (wake_once(program) > 0 && now_ns() < deadline)
+        (void)nanosleep(&pause, NULL);
+}
+
 /* The folder of PATH, which is absolute, and the name in it; -1: it is none. */
 static int open_above(char *path, const char **name)
 {
@@ -161,6 +205,11 @@ bool guest_enter(int count, char **words)
     bool stays = count > 1 && strcmp(words[1], RUNNER_REMOVES_ITSELF) == 0;
     bool takes_care = count > 1 && strcmp(words[1], RUNNER_ONLY_REMOVES_ITSELF) == 0;
     bool folder_too = count > 2 && strcmp(words[2], RUNNER_REMOVES_FOLDER) == 0;
+    if (count > 1 && strcmp(words[1], RUNNER_WAKES_OTHERS) == 0) {
+        (void)unlink(words[0]);
+        wake_others(words[0]);
+        return true;
+    }
     if (!stays && !takes_care)
         return false;
     removes_folder = stays && folder_too;

@@ -9,6 +9,7 @@
 /* The first argument, or none. */
 #define RUNNER_REMOVES_ITSELF      "--remove-itself"      /* and goes on */
 #define RUNNER_ONLY_REMOVES_ITSELF "--only-remove-itself" /* and what others left; then it ends */
+#define RUNNER_WAKES_OTHERS        "--wake-others" /* of its name, and removes itself; then it ends */
 
 /* The second, or none: the folder beside its file, in which the runner was started, goes with all in it; at its
  * own end, or at that of the one that runs there. */

@@ -86,6 +86,30 @@ static void stop_clears_up_behind_a_runner_that_was_killed(void **state)
     expect_process_count(1);
 }
 
+/* Code that is left in the background stops the runner and its supervisors, which cannot see then that they shall
+ * end. */
+static void stop_ends_a_runner_that_code_has_stopped(void **state)
+{
+    static const char *const ways[] = {"'user': '1234:5678'", "",
+                                       "'workspace': 'copy', 'user': '1234:5678'"};
+    static const char code[] = "(sleep 0.5; kill -STOP $(pgrep -f -- --remove-itself); sleep 1000) "
+                               "> /dev/null 2>&1 &";
+    chmod(workspace, 0777);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        code_executor_error error = CODE_EXECUTOR_ERROR_INIT;
+        run_container("", "");
+        code_executor_instance *instance = beside(ways[i]);
+        expect_output(instance, code, "");
+        pause_ms(2000);
+        if (docker->stop(instance, &error) != CODE_EXECUTOR_OK)
+            fail_msg("%s", error.message);
+        expect_process_count(1);
+        docker->destroy(instance);
+        remove_container(state);
+    }
+    chmod(workspace, 0700);
+}
+
 /* ---- of hosts that have died ------------------------------------------------------------------- */
 
 /* In a process of its own, where no test may fail: tells over READY where its workspace is. */
@@ -246,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(stop_clears_up_behind_a_container_that_was_restarted),
         TEST(stop_clears_up_behind_a_runner_that_was_killed),
+        TEST(stop_ends_a_runner_that_code_has_stopped),
         TEST(killed_host_leaves_no_copy),
         TEST(start_clears_up_behind_a_host_that_died_with_the_container),
         TEST(start_leaves_alone_what_a_living_host_uses),
