@@ -2,9 +2,10 @@
 /*
  * rendezvous.c: see rendezvous.h.
  *
- * The socket's name is one of a few. One that a host has left behind which was killed in the moment between is
- * known by nobody's listening there, and makes room. If two hosts should take each other's sockets for such,
- * one's runner comes to the other, is turned away, and keeps to its stream.
+ * The socket's name is one of some, so that many hosts may start in one workspace at once, each beginning
+ * somewhere else. One that a host has left behind which was killed in the moment between is known by nobody's
+ * listening there, and makes room. If two hosts should take each other's sockets for such, one's runner comes to the
+ * other, is turned away, and keeps to its stream.
  */
 #include "rendezvous.h"
 #include "fork_guard.h"
@@ -14,13 +15,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define NAMES              8
-#define VISITORS           4
+#define NAMES              64
+#define VISITORS           128
 #define GROUPS_SIZE        8192
 #define CONTAINER_ID_LEAST 32 /* what an engine gives has 64 digits */
 
@@ -71,8 +73,13 @@ static bool let_everybody_in(const struct rendezvous *self)
 
 static bool bind_somewhere(struct rendezvous *self)
 {
-    for (int attempt = 0; attempt < 2 * NAMES; attempt++) {
-        snprintf(self->name, sizeof self->name, ".code_executor_socket_%d", attempt / 2);
+    unsigned first = 0;
+    if (getrandom(&first, sizeof first, 0) != sizeof first)
+        return false;
+    first %= NAMES;
+    for (unsigned attempt = 0; attempt < 2 * NAMES; attempt++) {
+        snprintf(self->name, sizeof self->name, ".code_executor_socket_%u",
+                 (first + attempt / 2) % NAMES);
         struct sockaddr_un address = address_of(self);
         if (bind(self->listener, (struct sockaddr *)&address, sizeof address) == 0)
             return true;

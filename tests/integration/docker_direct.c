@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#define FIRST_SOCKET ".code_executor_socket_0"
+#define SOCKETS 64 /* names that there are */
 
 static char folder[300]; /* the workspace of a test, fresh */
 
@@ -125,6 +125,33 @@ static void restarted_executor_goes_past_the_engine_again(void **state)
     docker->destroy(instance);
 }
 
+static void *start_one(void *instance)
+{
+    start(instance);
+    return NULL;
+}
+
+static void executors_that_start_at_once_all_go_past_the_engine(void **state)
+{
+    (void)state;
+    enum { COUNT = 8 };
+    char connection[32];
+    pthread_t threads[COUNT];
+    code_executor_instance *instances[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        instances[i] = make_instance("'work_dir': '%s'", folder);
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, start_one, instances[i]), 0);
+    for (int i = 0; i < COUNT; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < COUNT; i++) {
+        described(instances[i], NULL, "connection", connection, sizeof connection);
+        assert_string_equal(connection, "direct");
+        docker->destroy(instances[i]);
+    }
+    assert_int_equal(sockets_in_folder(), 0);
+}
+
 static void path_longer_than_an_address_is_no_obstacle(void **state)
 {
     (void)state;
@@ -140,15 +167,13 @@ static void path_longer_than_an_address_is_no_obstacle(void **state)
 static void socket_that_a_dead_host_left_makes_room(void **state)
 {
     (void)state;
-    char path[600];
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < SOCKETS; i++) {
         char name[64];
         snprintf(name, sizeof name, ".code_executor_socket_%d", i);
         close(listen_in_folder(name));
     }
     expect_connection("", "direct");
-    path_in_folder(path, FIRST_SOCKET);
-    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(sockets_in_folder(), SOCKETS - 1);
 }
 
 /* What stands in the way belongs to somebody, and must be there afterwards as it was. */
@@ -157,11 +182,11 @@ static void what_has_the_names_is_let_alone(void **state)
     (void)state;
     char secret[600], path[600];
     struct stat found;
-    int listeners[8];
+    int listeners[SOCKETS];
     path_in_folder(secret, "secret");
     assert_int_equal(close(open(secret, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
     assert_int_equal(chmod(secret, 0600), 0);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < SOCKETS; i++) {
         char name[64];
         snprintf(name, sizeof name, ".code_executor_socket_%d", i);
         path_in_folder(path, name);
@@ -176,10 +201,10 @@ static void what_has_the_names_is_let_alone(void **state)
             listeners[i] = listen_in_folder(name);
     }
     expect_connection("", "engine");
-    assert_int_equal(sockets_in_folder(), 8);
+    assert_int_equal(sockets_in_folder(), SOCKETS);
     assert_int_equal(stat(secret, &found), 0);
     assert_int_equal(found.st_mode & 07777, 0600);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < SOCKETS; i++)
         close(listeners[i]);
 }
 
@@ -187,7 +212,7 @@ static void what_has_the_names_is_let_alone(void **state)
 
 /* Waits for the socket to appear and then acts at once, again and again until it is told to end. */
 struct attacker {
-    void (*act)(struct attacker *self);
+    void (*act)(struct attacker *self, const char *name);
     atomic_bool over;
     atomic_int acts;
     atomic_int heard; /* bytes that the host or the runner gave it */
@@ -201,10 +226,12 @@ static void *lie_in_wait(void *argument)
     assert_true(watch >= 0);
     assert_true(inotify_add_watch(watch, folder, IN_CREATE) >= 0);
     while (!self->over) {
-        char events[4096];
+        _Alignas(struct inotify_event) char events[4096];
+        const struct inotify_event *first = (const void *)events;
         struct pollfd ready = {watch, POLLIN, 0};
-        if (poll(&ready, 1, 20) > 0 && read(watch, events, sizeof events) > 0)
-            self->act(self);
+        if (poll(&ready, 1, 20) > 0 && read(watch, events, sizeof events) > 0 &&
+            strncmp(first->name, ".code_executor_socket", 21) == 0)
+            self->act(self, first->name);
     }
     close(watch);
     return NULL;
@@ -247,10 +274,10 @@ static int visit(const char *name)
 }
 
 /* Comes before the runner does, and speaks as it does. */
-static void come_first(struct attacker *self)
+static void come_first(struct attacker *self, const char *name)
 {
     static const unsigned char hello[] = {24, 0, 0, 0, 65, 0, 0, 0, 0, 0, 0, 0, 'C', 'R', 'X', '1'};
-    int fd = visit(FIRST_SOCKET);
+    int fd = visit(name);
     if (fd < 0)
         return;
     self->acts++;
@@ -271,14 +298,14 @@ static void stranger_that_comes_first_is_turned_away(void **state)
 }
 
 /* Puts a socket of its own in the host's place and has one more way to the host's: relays what it gets there. */
-static void stand_between(struct attacker *self)
+static void stand_between(struct attacker *self, const char *name)
 {
     char theirs[600], aside[600];
-    path_in_folder(theirs, FIRST_SOCKET);
+    path_in_folder(theirs, name);
     path_in_folder(aside, "aside");
     if (self->acts > 0 || rename(theirs, aside) != 0)
         return;
-    int listener = listen_in_folder(FIRST_SOCKET);
+    int listener = listen_in_folder(name);
     assert_int_equal(chmod(theirs, 0666), 0);
     struct pollfd ready = {listener, POLLIN, 0};
     int to_host = visit("aside");
@@ -326,6 +353,7 @@ int main(void)
         IN_FOLDER(any_user_of_the_container_gets_through),
         IN_FOLDER(copied_workspace_has_no_such_way),
         IN_FOLDER(restarted_executor_goes_past_the_engine_again),
+        IN_FOLDER(executors_that_start_at_once_all_go_past_the_engine),
         IN_FOLDER(path_longer_than_an_address_is_no_obstacle),
         IN_FOLDER(socket_that_a_dead_host_left_makes_room),
         IN_FOLDER(what_has_the_names_is_let_alone),
