@@ -30,7 +30,7 @@ void expect(struct subject *subject, const char *format, ...)
 
 static _Noreturn void end_rule(struct subject *subject, enum verdict verdict)
 {
-    subject->report->verdict = verdict;
+    subject->report->verdict = (int32_t)verdict;
     _exit(0);
 }
 
