@@ -17,5 +17,6 @@ int ps_command(const struct options *options);    /* leftovers.c */
 int prune_command(const struct options *options); /* leftovers.c */
 
 int check_command(const struct options *options); /* check/check.c */
+int mcp_command(const struct options *options);   /* mcp/mcp.c */
 
 #endif /* HOST_DEMO_COMMANDS_H */

@@ -479,3 +479,8 @@ void executors_cancel(void *state)
     struct executors *executors = state;
     code_executor_router_cancel(executors->router, 0, NULL);
 }
+
+void executors_cancel_one(struct executors *executors, uint64_t execution_id)
+{
+    code_executor_router_cancel(executors->router, execution_id, NULL);
+}

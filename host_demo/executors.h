@@ -83,6 +83,9 @@ int32_t executors_execute(struct executors *executors, const code_executor_reque
 /* Ends everything in flight; from any thread, but not while routes or executors are added. */
 void executors_cancel(void *executors);
 
+/* Ends one execution; as above, and of no effect where it is not in flight. */
+void executors_cancel_one(struct executors *executors, uint64_t execution_id);
+
 /* Whether the environment of an executor is up, or was. */
 bool executor_is_up(const struct executor *executor);
 

@@ -14,6 +14,7 @@
  *     terminal.c        stdout and stderr            filter.c         what a terminal is spared
  *     interrupt.c       Ctrl-C and signals           text.c           strings
  *     check/            the rules of the ABI, tried on an executor
+ *     mcp/              a server for programs that speak the Model Context Protocol
  *
  * It knows executors by the host library (plugin_api/host) alone, and no plugin by more than its
  * name. Invariants: stdout has code's output, or one document, and nothing else; whatever ends the
@@ -36,6 +37,8 @@ const struct command commands[] = {
     {"info", COMMAND_INFO, "NAME|PATH", true, "what one of them takes and runs", info_command},
     {"check", COMMAND_CHECK, "NAME|PATH", true, "whether it keeps the rules of the ABI",
      check_command},
+    {"mcp", COMMAND_MCP, "", false, "run code as a server of the Model Context Protocol",
+     mcp_command},
     {"ps", COMMAND_PS, "[NAME|PATH]", false, "list what executors have made and is still there",
      ps_command},
     {"prune", COMMAND_PRUNE, "[NAME|PATH]", false, "remove what programs left that have ended",

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUNS (COMMAND_REPL | COMMAND_RUN)
+#define RUNS (COMMAND_REPL | COMMAND_RUN | COMMAND_MCP)
 #define LEFT (COMMAND_PS | COMMAND_PRUNE)
 #define ALL  (RUNS | COMMAND_EXTRACT | COMMAND_PLUGINS | COMMAND_INFO | COMMAND_CHECK | LEFT)
 
@@ -152,7 +152,8 @@ static const struct option option_table[] = {
     {"rules", 0, "RULE,...", COMMAND_CHECK, "only these, instead of all", keep_rules},
     {"all", 0, NULL, COMMAND_PRUNE, "also what belongs to programs that run, or perhaps do",
      keep_all},
-    {"json", 0, NULL, ALL & ~COMMAND_REPL, "one JSON document on stdout, at the end", keep_json},
+    {"json", 0, NULL, ALL & ~(COMMAND_REPL | COMMAND_MCP),
+     "one JSON document on stdout, at the end", keep_json},
     {"quiet", 'q', NULL, ALL, "say nothing but problems", keep_quiet},
     {"help", 'h', NULL, ALL, "this text", keep_help},
     {"version", 0, NULL, ALL, "the version", keep_version},

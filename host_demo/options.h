@@ -19,6 +19,7 @@ enum command_set {
     COMMAND_PS = 32,
     COMMAND_PRUNE = 64,
     COMMAND_CHECK = 128,
+    COMMAND_MCP = 256,
 };
 
 struct route_option {

@@ -14,6 +14,7 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,6 +224,9 @@ int terminal_lost_stdout(void)
  * Words
  * --------------------------------------------------------------------------------------------- */
 
+/* Executors log on the threads of their calls. */
+static pthread_mutex_t words_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* Writes LINE to stderr, on a line of its own, in a tone. What cannot be written there is lost:
  * there is nowhere to say so. */
 static void put_line(enum tone tone, const struct bytes *line)
@@ -246,8 +250,11 @@ static void put_words(enum tone tone, const char *name, const char *format, va_l
     size_t columns = streams[STDERR_FILENO].is_terminal ? terminal_columns() : SIZE_MAX;
     if (bytes_append_text(&visible, name) &&
         bytes_append_visible(&visible, words, strlen(words), true) &&
-        bytes_append_wrapped(&wrapped, bytes_text(&visible), columns, 2))
+        bytes_append_wrapped(&wrapped, bytes_text(&visible), columns, 2)) {
+        pthread_mutex_lock(&words_lock);
         put_line(tone, &wrapped);
+        pthread_mutex_unlock(&words_lock);
+    }
     free(words);
 }
 
