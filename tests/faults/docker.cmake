@@ -6,8 +6,8 @@ foreach(name docker docker_causes docker_engine)
     set_tests_properties(faults.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endforeach()
 code_executor_abi_test(faults host_killed docker)
-# In the lanes of ../integration/docker.cmake; one ends the engine.
-set_tests_properties(faults.docker PROPERTIES RESOURCE_LOCK docker_2)
-set_tests_properties(faults.docker_host_killed PROPERTIES RESOURCE_LOCK docker_1)
-set_tests_properties(faults.docker_causes PROPERTIES RESOURCE_LOCK docker_1)
-set_tests_properties(faults.docker_engine PROPERTIES RESOURCE_LOCK "docker_1;docker_2")
+# In the lanes of ../integration/lanes.cmake.
+docker_alone(faults.docker_engine 9)
+docker_lane(faults.docker 80)
+docker_lane(faults.docker_causes 30)
+docker_lane(faults.docker_host_killed 5)

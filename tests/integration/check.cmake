@@ -20,4 +20,4 @@ list(JOIN docker_rules "," docker_rules)
 add_test(NAME integration.check.docker COMMAND integration_check_demo docker ${docker_rules})
 set_tests_properties(integration.check.sandbox integration.check.docker PROPERTIES
     SKIP_RETURN_CODE 77 TIMEOUT 600)
-set_tests_properties(integration.check.docker PROPERTIES RESOURCE_LOCK docker_2)
+docker_lane(integration.check.docker 25)

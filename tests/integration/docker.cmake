@@ -57,36 +57,48 @@ foreach(program lifecycle requests manners idle)
     code_executor_abi_test(integration ${program} docker)
 endforeach()
 
-# Two at a time use the engine, each in a lane, so that none may count on being alone there: containers, volumes
-# and images of others come and go, and every start clears away what dead hosts have left. Those that need it alone
-# say so: they take the runner's volume away, or prune.
-set(docker_alone docker_leftovers docker_volume)
-set(lane 1)
-foreach(name ${docker_tests} docker_in_docker docker_lifecycle docker_requests docker_manners docker_idle)
-    if(name IN_LIST docker_alone)
-        set_tests_properties(integration.${name} PROPERTIES RESOURCE_LOCK "docker_1;docker_2")
-    else()
-        set_tests_properties(integration.${name} PROPERTIES RESOURCE_LOCK docker_${lane})
-        math(EXPR lane "3 - ${lane}")
-    endif()
+# Longest first, so that the lanes come out alike.
+docker_alone(integration.docker_leftovers 5)
+docker_alone(integration.docker_volume 8)
+docker_lane(integration.cases.docker 100)
+docker_lane(integration.docker_pool 60)
+docker_lane(integration.docker_manners 50)
+docker_lane(integration.docker_ssh 40)
+docker_lane(integration.docker_kinds 35)
+docker_lane(integration.docker_existing 35)
+docker_lane(integration.docker_options 33)
+docker_lane(integration.docker_pull 32)
+docker_lane(integration.docker_lifecycle 30)
+docker_lane(integration.docker_reach 28)
+docker_lane(integration.docker_existing_leftovers 20)
+docker_lane(integration.docker_requests 19)
+docker_lane(integration.docker 14)
+foreach(name docker_direct docker_workspace docker_strict)
+    docker_lane(integration.${name} 9)
 endforeach()
-set_tests_properties(integration.cases.docker PROPERTIES RESOURCE_LOCK docker_1)
+foreach(name docker_discovery docker_host docker_idle docker_image docker_in_docker docker_restart docker_umask
+        docker_versions)
+    docker_lane(integration.${name} 5)
+endforeach()
 
 # The same on Podman, which answers by Docker's API. Its image comes from the engine, which must not be the one
 # that faults.docker_engine is about to end.
 add_test(NAME integration.podman_image COMMAND ${PROJECT_SOURCE_DIR}/scripts/test-podman fetch)
 set_tests_properties(integration.podman_image PROPERTIES
-    SKIP_RETURN_CODE 77 RESOURCE_LOCK "podman;docker_1" FIXTURES_SETUP podman_image LABELS unsanitized TIMEOUT 900)
+    SKIP_RETURN_CODE 77 RESOURCE_LOCK "podman;docker_1" FIXTURES_SETUP podman_image LABELS unsanitized TIMEOUT 900
+    COST 500)
 function(podman_test name)
     add_test(NAME integration.${name}.podman
              COMMAND ${PROJECT_SOURCE_DIR}/scripts/test-podman run ${ARGN})
     set_tests_properties(integration.${name}.podman PROPERTIES
-        SKIP_RETURN_CODE 77 RESOURCE_LOCK podman FIXTURES_REQUIRED podman_image LABELS unsanitized TIMEOUT 900)
+        SKIP_RETURN_CODE 77 RESOURCE_LOCK podman FIXTURES_REQUIRED podman_image LABELS unsanitized TIMEOUT 900
+        COST 30)
 endfunction()
 add_executable(integration_docker_podman docker_podman.c)
 target_link_libraries(integration_docker_podman PRIVATE docker_support)
 podman_test(only $<TARGET_FILE:integration_docker_podman>)
 podman_test(cases $<TARGET_FILE:integration_cases> docker)
+set_tests_properties(integration.cases.podman PROPERTIES COST 120)
 foreach(name docker docker_direct docker_host docker_image docker_kinds docker_options docker_strict docker_volume)
     podman_test(${name} $<TARGET_FILE:integration_${name}>)
 endforeach()

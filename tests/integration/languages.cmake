@@ -15,7 +15,8 @@ add_test(NAME integration.languages.docker
 set_tests_properties(integration.languages.local integration.languages.sandbox
                      integration.languages.docker PROPERTIES
                      SKIP_RETURN_CODE 77 LABELS unsanitized TIMEOUT 1800)
-set_tests_properties(integration.languages.docker PROPERTIES RESOURCE_LOCK docker_2)
+set_tests_properties(integration.languages.local integration.languages.sandbox PROPERTIES COST 110)
+docker_lane(integration.languages.docker 15)
 
 add_executable(integration_languages languages.c)
 target_link_libraries(integration_languages PRIVATE demo_process)
