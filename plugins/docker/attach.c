@@ -96,9 +96,9 @@ static ssize_t attachment_send(transport *base, const void *bytes, size_t length
     struct attachment *self = (struct attachment *)base;
     if (!is_direct(self))
         return hijack_send(&self->stream, bytes, length);
-    if (self->stream.ended)
-        return TRANSPORT_END;
     transport *way = self->rendezvous.way;
+    if (self->stream.ended || !way)
+        return TRANSPORT_END;
     ssize_t count = way->operations->send(way, bytes, length);
     return count == TRANSPORT_AGAIN ? hijack_nothing_now(&self->stream) : count;
 }
@@ -157,13 +157,14 @@ static void attachment_wait(transport *base, bool for_sending, int wake_fd, int 
     struct attachment *self = (struct attachment *)base;
     short wanted = for_sending ? POLLOUT : POLLIN;
     bool direct = is_direct(self);
-    struct pollfd watched[4] = {
-        {.fd = self->stream.socket, .events = direct ? (for_sending ? 0 : POLLIN) : wanted},
+    /* A stream that has ended is for those to see who receive; those who send would be woken for ever. */
+    struct pollfd watched[3 + RENDEZVOUS_WATCHED] = {
+        {.fd = direct && for_sending ? -1 : self->stream.socket, .events = wanted},
         {.fd = wake_fd, .events = POLLIN},
         {.fd = self->container->news, .events = POLLIN},
-        {.fd = rendezvous_descriptor(&self->rendezvous), .events = direct ? wanted : POLLIN},
     };
-    poll(watched, 4, timeout_ms);
+    size_t count = 3 + rendezvous_watch(&self->rendezvous, wanted, watched + 3);
+    poll(watched, count, timeout_ms);
 }
 
 /* The last words as one line. */

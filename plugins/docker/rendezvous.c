@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 #define NAMES              64
-#define VISITORS           128
+#define QUEUE              128                        /* of those that nobody has looked at yet */
+#define HALF               ((LAUNCH_ID_SIZE - 1) / 2) /* of the proof */
 #define GROUPS_SIZE        8192
 #define CONTAINER_ID_LEAST 32 /* what an engine gives has 64 digits */
 
@@ -98,6 +99,8 @@ static void stop_listening(struct rendezvous *self)
     if (self->name[0])
         unlinkat(self->folder, self->name, 0);
     self->name[0] = '\0';
+    while (self->visitor_count > 0)
+        fork_guard_close(self->visitors[--self->visitor_count].socket);
     fork_guard_close(self->listener);
     fork_guard_close(self->folder);
     self->listener = self->folder = -1;
@@ -117,7 +120,7 @@ void rendezvous_open(struct rendezvous *self, const char *work_dir)
     bool bound = self->folder >= 0 && self->listener >= 0 && bind_somewhere(self);
     if (!bound)
         self->name[0] = '\0'; /* not ours to remove */
-    if (!bound || !let_everybody_in(self) || listen(self->listener, VISITORS) != 0)
+    if (!bound || !let_everybody_in(self) || listen(self->listener, QUEUE) != 0)
         rendezvous_close(self);
 }
 
@@ -135,7 +138,8 @@ void rendezvous_close(struct rendezvous *self)
 
 /* ---- visitors ---------------------------------------------------------------------------------- */
 
-/* Engines give each container a control group with its number in the name. */
+/* Engines give each container a control group with its number in the name. So may others: a person's processes may
+ * have groups of their own making; which is why the visitor has to prove itself as well. */
 static bool is_of(int visitor, const char *container_id)
 {
     struct ucred peer = {0};
@@ -166,25 +170,62 @@ static int accept_one(int listener)
     return visitor;
 }
 
+/* Those that the container's control group speaks for get the first half of the proof, and a place. A visitor is
+ * not sent away for another one: it may be the runner, which has just answered. */
 static void let_in(struct rendezvous *self, const char *container_id)
 {
-    for (int count = 0; count < VISITORS; count++) {
+    for (int count = 0; count < QUEUE && self->visitor_count < RENDEZVOUS_VISITORS; count++) {
         int visitor = accept_one(self->listener);
         if (visitor < 0)
             return;
-        ssize_t length = (ssize_t)strlen(self->proof);
-        if (!is_of(visitor, container_id) ||
-            send(visitor, self->proof, (size_t)length, MSG_NOSIGNAL) != length) {
+        if (is_of(visitor, container_id) &&
+            send(visitor, self->proof, HALF, MSG_NOSIGNAL) == (ssize_t)HALF)
+            self->visitors[self->visitor_count++] = (struct rendezvous_visitor){visitor, 0};
+        else
             fork_guard_close(visitor);
-            continue;
-        }
-        self->way = socket_transport_create(visitor, NULL, NULL);
-        if (!self->way)
-            return;
-        self->met = visitor;
-        self->state = RENDEZVOUS_MET;
-        return;
     }
+}
+
+static void send_away(struct rendezvous *self, size_t index)
+{
+    fork_guard_close(self->visitors[index].socket);
+    self->visitors[index] = self->visitors[--self->visitor_count];
+}
+
+/* Reads no further than the answer, as frames may follow. False: it is not the runner. */
+static bool hear_answer(struct rendezvous *self, struct rendezvous_visitor *visitor)
+{
+    char said[HALF];
+    size_t wanted = HALF - visitor->answered;
+    ssize_t count = recv(visitor->socket, said, wanted, 0);
+    if (count < 0)
+        return errno == EAGAIN || errno == EINTR;
+    if (count == 0 || memcmp(said, self->proof + HALF + visitor->answered, (size_t)count) != 0)
+        return false;
+    visitor->answered += (size_t)count;
+    return true;
+}
+
+static void go_with(struct rendezvous *self, size_t index)
+{
+    int runner = self->visitors[index].socket;
+    self->visitors[index] = self->visitors[--self->visitor_count];
+    stop_listening(self);
+    self->way = socket_transport_create(runner, NULL, NULL);
+    self->met = self->way ? runner : -1;
+    self->state = RENDEZVOUS_TAKEN;
+}
+
+static void meet(struct rendezvous *self, const char *container_id)
+{
+    let_in(self, container_id);
+    for (size_t i = 0; i < self->visitor_count && self->state == RENDEZVOUS_OPEN;)
+        if (!hear_answer(self, &self->visitors[i]))
+            send_away(self, i);
+        else if (self->visitors[i].answered == HALF)
+            go_with(self, i);
+        else
+            i++;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------ */
@@ -193,30 +234,23 @@ ssize_t rendezvous_receive(struct rendezvous *self, const char *container_id, vo
                            size_t size)
 {
     if (self->state == RENDEZVOUS_OPEN)
-        let_in(self, container_id);
-    if (self->state != RENDEZVOUS_MET && self->state != RENDEZVOUS_TAKEN)
+        meet(self, container_id);
+    if (self->state != RENDEZVOUS_TAKEN)
         return TRANSPORT_AGAIN;
-    ssize_t count = self->way->operations->receive(self->way, buffer, size);
-    if (count > 0 && self->state == RENDEZVOUS_MET) {
-        stop_listening(self);
-        self->state = RENDEZVOUS_TAKEN;
-    }
-    if (count != TRANSPORT_END || self->state == RENDEZVOUS_TAKEN)
-        return count;
-    rendezvous_close(self); /* it had waited for too long, and keeps to its stream */
-    return TRANSPORT_AGAIN;
+    return self->way ? self->way->operations->receive(self->way, buffer, size) : TRANSPORT_END;
 }
 
-int rendezvous_descriptor(const struct rendezvous *self)
+size_t rendezvous_watch(const struct rendezvous *self, short wanted,
+                        struct pollfd watched[RENDEZVOUS_WATCHED])
 {
-    switch (self->state) {
-    case RENDEZVOUS_NONE:
-        break;
-    case RENDEZVOUS_OPEN:
-        return self->listener;
-    case RENDEZVOUS_MET:
-    case RENDEZVOUS_TAKEN:
-        return self->met;
-    }
-    return -1;
+    size_t count = 0;
+    if (self->state == RENDEZVOUS_TAKEN)
+        watched[count++] = (struct pollfd){self->met, wanted, 0};
+    if (self->state != RENDEZVOUS_OPEN)
+        return count;
+    for (; count < self->visitor_count; count++)
+        watched[count] = (struct pollfd){self->visitors[count].socket, POLLIN, 0};
+    if (count < RENDEZVOUS_VISITORS)
+        watched[count++] = (struct pollfd){self->listener, POLLIN, 0};
+    return count;
 }

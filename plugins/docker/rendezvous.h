@@ -3,8 +3,8 @@
  * rendezvous.h: a socket in the workspace through which the runner of a container on this machine comes to its
  * host; the runner's end is plugins/runner/rendezvous.h.
  *
- *     open ─▶ HELLO over the stream names it ─▶ receive: a visitor, is it the container's? ─▶ the proof
- *                                                  └─▶ its first bytes: TAKEN; frames go this way
+ *     open ─▶ HELLO over the stream names it ─▶ receive: a visitor, is it the container's? ─▶ half of the proof
+ *                                                  └─▶ it answers the other half: TAKEN; frames go this way
  *
  * An engine's stream costs two of its processes a wake-up and a copy for all that passes. A container that has
  * the workspace bound shares a folder with its host, and a socket there is a way between the two that the kernel
@@ -13,13 +13,16 @@
  *
  * Attacks, for the workspace may be open to code of other containers, and other users:
  *   - somebody else comes to the socket: the kernel says which process made the connection, and its control
- *     group is not the container's; it gets neither the proof nor frames;
+ *     group is not the container's; it gets neither the proof nor frames. Who may name groups (any user to whom
+ *     the system has delegated some) is let in, but does not know the half that came to the runner over the
+ *     stream alone; nor does it keep the runner out, as several are heard at a time;
  *   - somebody else waits where the socket was, to give the runner orders: the proof is missing, and whoever
- *     would fetch it from here is turned away as above;
+ *     would fetch it from here is turned away as above. Who may both change the folder and name groups stands
+ *     between the two; it could change the files that are run as well;
  *   - somebody has planted a link or a file under the name: bind makes a new one or fails, nothing is followed.
  * Where code already runs in the container, that is not enough; so this is for its first process alone.
  *
- * All is called under the connection's lock, but for rendezvous_descriptor.
+ * All is called under the connection's lock, but for rendezvous_watch.
  */
 #ifndef CODE_EXECUTOR_DOCKER_RENDEZVOUS_H
 #define CODE_EXECUTOR_DOCKER_RENDEZVOUS_H
@@ -27,14 +30,21 @@
 #include "labels.h"
 #include "runner/protocol.h"
 #include "transport.h"
+#include <poll.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 enum rendezvous_state {
     RENDEZVOUS_NONE = 0, /* there is no such way */
-    RENDEZVOUS_OPEN,     /* nobody has come */
-    RENDEZVOUS_MET,      /* the container has, and was given the proof */
+    RENDEZVOUS_OPEN,     /* the runner has not come */
     RENDEZVOUS_TAKEN     /* frames go this way */
+};
+
+enum { RENDEZVOUS_VISITORS = 4, RENDEZVOUS_WATCHED = RENDEZVOUS_VISITORS + 1 };
+
+struct rendezvous_visitor {
+    int socket;
+    size_t answered; /* bytes of its half of the proof that have come */
 };
 
 /* All zero: there is none. */
@@ -42,7 +52,9 @@ struct rendezvous {
     enum rendezvous_state state;
     int folder; /* of the socket, until that is removed */
     int listener;
-    int met;        /* once somebody has */
+    size_t visitor_count;
+    struct rendezvous_visitor visitors[RENDEZVOUS_VISITORS];
+    int met;        /* the runner, once it is taken */
     transport *way; /* likewise, over that */
     char name[RENDEZVOUS_NAME_MAX];
     char proof[LAUNCH_ID_SIZE];
@@ -61,7 +73,8 @@ void rendezvous_close(struct rendezvous *self);
 ssize_t rendezvous_receive(struct rendezvous *self, const char *container_id, void *buffer,
                            size_t size);
 
-/* For poll; -1: none. */
-int rendezvous_descriptor(const struct rendezvous *self);
+/* What to poll for, when taken WANTED; returns how many. */
+size_t rendezvous_watch(const struct rendezvous *self, short wanted,
+                        struct pollfd watched[RENDEZVOUS_WATCHED]);
 
 #endif /* CODE_EXECUTOR_DOCKER_RENDEZVOUS_H */

@@ -97,7 +97,7 @@ enum frame_type {
 
 /*
  * HELLO, host to runner: u32 magic, u32 version, u32 flags (hello_flag); with HELLO_RENDEZVOUS string name,
- * string proof (rendezvous.h).
+ * string proof, whose first half is what the host says there, and the second what the runner answers (rendezvous.h).
  * HELLO, runner to host: u32 magic, u32 version, u32 pid, u32 uid, string: machine (uname -m).
  */
 enum hello_flag {

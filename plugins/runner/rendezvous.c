@@ -2,7 +2,8 @@
 /*
  * rendezvous.c: see rendezvous.h.
  *
- *     connect ─▶ read the proof ─▶ keep the stream's ends elsewhere ─▶ put the socket in their places
+ *     connect ─▶ read half of the proof ─▶ keep the stream's ends elsewhere ─▶ put the socket in their places
+ *             ─▶ answer the other half
  *
  * It happens before anything is started, so waiting holds nobody up.
  */
@@ -39,10 +40,10 @@ static int go_to(const char *name)
     return -1;
 }
 
-static bool proves_itself(int met, const char *proof)
+static bool proves_itself(int met, const char *proof, size_t wanted)
 {
     char found[RENDEZVOUS_PROOF_MAX];
-    size_t wanted = strlen(proof), length = 0;
+    size_t length = 0;
     uint64_t deadline = moment_after(PROOF_WITHIN_MS);
     while (length < wanted) {
         struct pollfd ready = {met, POLLIN, 0};
@@ -56,29 +57,45 @@ static bool proves_itself(int met, const char *proof)
     return wanted > 0 && memcmp(found, proof, wanted) == 0;
 }
 
-static bool take_places(int met)
+static void give_places_back(void)
 {
-    stream_input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    stream_output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    if (stream_input >= 0 && stream_output >= 0 && dup2(met, STDIN_FILENO) >= 0 &&
-        dup2(met, STDOUT_FILENO) >= 0)
-        return true;
     if (stream_input >= 0) {
         (void)dup2(stream_input, STDIN_FILENO);
         close(stream_input);
     }
-    if (stream_output >= 0)
+    if (stream_output >= 0) {
+        (void)dup2(stream_output, STDOUT_FILENO);
         close(stream_output);
+    }
     stream_input = stream_output = -1;
-    return false;
+}
+
+static bool take_places(int met)
+{
+    stream_input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    stream_output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return stream_input >= 0 && stream_output >= 0 && dup2(met, STDIN_FILENO) >= 0 &&
+           dup2(met, STDOUT_FILENO) >= 0;
+}
+
+/* The last that may fail, as the host goes by it: all or nothing, into a socket that is empty. */
+static bool answer(int met, const char *half)
+{
+    return send(met, half, strlen(half), MSG_NOSIGNAL) == (ssize_t)strlen(half);
 }
 
 bool rendezvous_keep(const char *name, const char *proof)
 {
+    size_t half = strlen(proof) / 2;
     int met = go_to(name);
     if (met < 0)
         return false;
-    bool kept = proves_itself(met, proof) && take_places(met);
+    bool kept = proves_itself(met, proof, half);
+    if (kept) {
+        kept = take_places(met) && answer(met, proof + half);
+        if (!kept)
+            give_places_back();
+    }
     close(met);
     return kept;
 }

@@ -17,6 +17,7 @@
 
 #define NAME  "meet-here"
 #define PROOF "0123456789abcdef"
+#define HALF  (strlen(PROOF) / 2)
 
 static int listen_at(const char *name)
 {
@@ -72,7 +73,10 @@ static client start_proven(int *listener, client *over)
 {
     int met;
     client runner = start_met(listener, &met);
-    assert_int_equal(send(met, PROOF, strlen(PROOF), 0), strlen(PROOF));
+    char answer[64] = "";
+    assert_int_equal(send(met, PROOF, HALF, 0), HALF);
+    assert_int_equal(recv(met, answer, HALF, MSG_WAITALL), HALF);
+    assert_string_equal(answer, PROOF + HALF);
     *over = (client){runner.pid, met, met};
     expect_type(over, FRAME_HELLO);
     return runner;
@@ -124,13 +128,20 @@ static void end_of_the_socket_ends_the_runner(void **state)
 /* What is done with the one who comes, so that the runner must not take its orders. */
 static void say_something_else(int met)
 {
-    assert_int_equal(send(met, "0123456789abcdeX", strlen(PROOF), 0), strlen(PROOF));
+    assert_int_equal(send(met, PROOF + 1, HALF, 0), HALF);
 }
 
 static void say_half_of_it(int met)
 {
     assert_int_equal(send(met, PROOF, 3, 0), 3);
     shutdown(met, SHUT_WR);
+}
+
+/* Or is gone before it has the answer. */
+static void say_it_and_leave(int met)
+{
+    assert_int_equal(send(met, PROOF, HALF, 0), HALF);
+    shutdown(met, SHUT_RDWR);
 }
 
 static void say_nothing(int met)
@@ -146,8 +157,8 @@ static void say_nothing_and_stay(int met)
 static void stranger_at_the_socket_gives_no_orders(void **state)
 {
     (void)state;
-    static void (*const ways[])(int) = {say_something_else, say_half_of_it, say_nothing,
-                                        say_nothing_and_stay};
+    static void (*const ways[])(int) = {say_something_else, say_half_of_it, say_it_and_leave,
+                                        say_nothing, say_nothing_and_stay};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         int listener, met;
         client runner = start_met(&listener, &met);
