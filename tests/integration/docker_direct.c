@@ -237,6 +237,9 @@ static void *lie_in_wait(void *argument)
     return NULL;
 }
 
+/* How often one is made that may come too late. */
+enum { ATTEMPTS = 50 };
+
 static void attack(struct attacker *self)
 {
     assert_int_equal(pthread_create(&self->thread, NULL, lie_in_wait, self), 0);
@@ -290,9 +293,12 @@ static void stranger_that_comes_first_is_turned_away(void **state)
 {
     (void)state;
     struct attacker attacker = {.act = come_first};
-    attack(&attacker);
-    expect_connection("", "direct");
-    end_attack(&attacker);
+    for (int attempt = 0; attempt < ATTEMPTS && attacker.acts == 0; attempt++) {
+        attacker.over = false;
+        attack(&attacker);
+        expect_connection("", "direct");
+        end_attack(&attacker);
+    }
     assert_true(attacker.acts > 0);
     assert_int_equal(attacker.heard, 0);
 }
@@ -327,7 +333,7 @@ static void stranger_in_the_middle_gets_neither_proof_nor_frames(void **state)
 {
     (void)state;
     struct attacker attacker = {.act = stand_between};
-    for (int attempt = 0; attempt < 50 && attacker.acts == 0; attempt++) {
+    for (int attempt = 0; attempt < ATTEMPTS && attacker.acts == 0; attempt++) {
         attacker.over = false;
         attack(&attacker);
         char connection[32];
