@@ -81,6 +81,13 @@ foreach(name docker_discovery docker_host docker_idle docker_image docker_in_doc
     docker_lane(integration.${name} 5)
 endforeach()
 
+foreach(name ${docker_tests})
+    get_test_property(integration.${name} RESOURCE_LOCK lane)
+    if(NOT lane)
+        message(FATAL_ERROR "integration.${name} is in no lane (lanes.cmake)")
+    endif()
+endforeach()
+
 # The same on Podman, which answers by Docker's API. Its image comes from the engine, which must not be the one
 # that faults.docker_engine is about to end.
 add_test(NAME integration.podman_image COMMAND ${PROJECT_SOURCE_DIR}/scripts/test-podman fetch)

@@ -5,7 +5,6 @@
  */
 #include "docker_images.h"
 #include "docker_support.h"
-#include "json.h"
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,24 +80,6 @@ static void settings_of_an_image_do_not_get_in_the_way(void **state)
         expect_prints("", table[i].code, table[i].output);
         image_remove(NAME);
     }
-}
-
-/* The volume that INSTANCE has at FOLDER. */
-static void volume_at(code_executor_instance *instance, const char *folder, char name[128])
-{
-    char id[256], path[300];
-    struct answer CLEANUP_ANSWER answer = {0};
-    described(instance, "container", "id", id, sizeof id);
-    snprintf(path, sizeof path, "/containers/%s/json", id);
-    assert_int_equal(ask("GET", path, NULL, &answer), 200);
-    json_object *mounts = json_member(answer.json, "Mounts");
-    name[0] = '\0';
-    for (size_t i = 0; i < json_object_array_length(mounts); i++) {
-        json_object *mount = json_object_array_get_idx(mounts, i);
-        if (strcmp(json_string(mount, "Destination"), folder) == 0)
-            snprintf(name, 128, "%s", json_string(mount, "Name"));
-    }
-    assert_string_not_equal(name, "");
 }
 
 static void anonymous_volumes_of_an_image_go_with_the_container(void **state)

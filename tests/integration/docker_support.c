@@ -316,6 +316,23 @@ void expect_volume_gone(const char *name)
     await_end("volumes", name, "");
 }
 
+void volume_at(code_executor_instance *instance, const char *folder, char name[128])
+{
+    char id[256], path[300];
+    struct answer CLEANUP_ANSWER answer = {0};
+    described(instance, "container", "id", id, sizeof id);
+    snprintf(path, sizeof path, "/containers/%s/json", id);
+    assert_int_equal(ask("GET", path, NULL, &answer), 200);
+    json_object *mounts = json_member(answer.json, "Mounts");
+    name[0] = '\0';
+    for (size_t i = 0; i < json_object_array_length(mounts); i++) {
+        json_object *mount = json_object_array_get_idx(mounts, i);
+        if (strcmp(json_string(mount, "Destination"), folder) == 0)
+            snprintf(name, 128, "%s", json_string(mount, "Name"));
+    }
+    assert_string_not_equal(name, "");
+}
+
 void expect_state(const char *name, const char *word)
 {
     char path[300];

@@ -90,6 +90,8 @@ bool container_exists(const char *name);
 /* Waits for it to be gone, and fails when that does not come about in a long time. */
 void expect_gone(const char *name);
 void expect_volume_gone(const char *name);
+/* The volume that the container of INSTANCE, which has been started, has at FOLDER. */
+void volume_at(code_executor_instance *instance, const char *folder, char name[128]);
 /* Fails unless it is "running", "paused" … */
 void expect_state(const char *name, const char *word);
 /* The status of a POST request: "pause", "restart?t=0" … */

@@ -4,7 +4,6 @@
  * changed from inside. Tests that run beside this one would lose it, so it has the engine alone.
  */
 #include "docker_support.h"
-#include "json.h"
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,31 +14,11 @@
 
 #include <cmocka.h>
 
-/* ---- the runner's volume ----------------------------------------------------------------------- */
-
-/* The volume that INSTANCE, which has been started, uses. */
-static void runner_volume(code_executor_instance *instance, char name[128])
-{
-    char id[256], path[300];
-    struct answer CLEANUP_ANSWER answer = {0};
-    described(instance, "container", "id", id, sizeof id);
-    snprintf(path, sizeof path, "/containers/%s/json", id);
-    assert_int_equal(ask("GET", path, NULL, &answer), 200);
-    json_object *mounts = json_member(answer.json, "Mounts");
-    name[0] = '\0';
-    for (size_t i = 0; i < json_object_array_length(mounts); i++) {
-        const char *found = json_string(json_object_array_get_idx(mounts, i), "Name");
-        if (found)
-            snprintf(name, 128, "%s", found);
-    }
-    assert_true(name[0] != '\0');
-}
-
 static void find_runner_volume(char name[128])
 {
     code_executor_instance *instance = make_instance("%s", "");
     start(instance);
-    runner_volume(instance, name);
+    volume_at(instance, "/.code_executor", name);
     docker->destroy(instance);
 }
 

@@ -6,7 +6,6 @@
  * own, as one in a container has.
  */
 #include "docker_support.h"
-#include "json.h"
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -134,31 +133,13 @@ static void a_restart_keeps_the_copy(void **state)
     docker->destroy(instance);
 }
 
-/* The name of the volume that CONTAINER has for its workspace. */
-static void volume_of(const char *container, char *name, size_t size)
-{
-    char path[300];
-    struct answer CLEANUP_ANSWER answer = {0};
-    snprintf(path, sizeof path, "/containers/%s/json", container);
-    assert_int_equal(ask("GET", path, NULL, &answer), 200);
-    json_object *mounts = json_member(answer.json, "Mounts");
-    name[0] = '\0';
-    for (size_t i = 0; i < json_object_array_length(mounts); i++) {
-        json_object *mount = json_object_array_get_idx(mounts, i);
-        if (strcmp(json_string(mount, "Destination"), "/workspace") == 0)
-            snprintf(name, size, "%s", json_string(mount, "Name"));
-    }
-    assert_string_not_equal(name, "");
-}
-
 static void no_volume_is_left(void **state)
 {
     (void)state;
-    char id[160], volume[128];
+    char volume[128];
     code_executor_instance *instance = make_instance("'workspace': 'copy'");
     expect_output(instance, "echo x > x", "");
-    described(instance, "container", "id", id, sizeof id);
-    volume_of(id, volume, sizeof volume);
+    volume_at(instance, "/workspace", volume);
     docker->destroy(instance);
     expect_container_count(0);
     expect_volume_gone(volume);
