@@ -48,6 +48,14 @@ static bool add(struct composition *composition, const struct bytes *text, const
            bytes_append_text(composition->message, end);
 }
 
+/* Whether LINE looks like a command, which is none within a message. */
+static bool looks_like_command(const char *line)
+{
+    size_t letters = strspn(line + (*line == ':'), "abcdefghijklmnopqrstuvwxyz");
+    return *line == ':' && letters > 0 &&
+           line[1 + letters + strspn(line + 1 + letters, " \t\r")] == '\0';
+}
+
 /* True: the message goes on. */
 static bool take_line(struct composition *composition, const struct bytes *line)
 {
@@ -72,6 +80,18 @@ static void hint(struct composition *composition, enum input_event event)
     }
 }
 
+/* Within a block anything may be code. */
+static void hint_at_command(struct composition *composition, const char *line)
+{
+    if (input_is_edited(composition->input) && !terminal_is_quiet() && looks_like_command(line) &&
+        !fence_is_open(composition)) {
+        say(TONE_DIM,
+            "%s is a part of the message now: commands come first. An empty line ends the message, "
+            "Ctrl-C drops it.",
+            line);
+    }
+}
+
 /* "/help": what other dialogues take as a command is no message either. */
 static bool is_slash_command(const char *line)
 {
@@ -89,6 +109,7 @@ static enum composed go_on(struct composition *composition)
         case INPUT_LINE:
             if (!take_line(composition, &text))
                 return COMPOSED_MESSAGE;
+            hint_at_command(composition, bytes_text(&text));
             break;
         case INPUT_PASTE:
             add(composition, &text, "");
