@@ -8,6 +8,7 @@
  */
 #include "executors.h"
 #include "configuration.h"
+#include "folder_removal.h"
 #include "interrupt.h"
 #include "known_languages.h"
 #include "terminal.h"
@@ -32,6 +33,7 @@ struct executors {
     size_t route_count;
     const char *work_dir;
     bool misused;
+    bool cleans;
     const char *default_config; /* of the executor that is chosen where none is named, or NULL */
 };
 
@@ -62,10 +64,23 @@ static void take_progress(void *user_data, const char *what, uint64_t done, uint
  * One executor
  * --------------------------------------------------------------------------------------------- */
 
-/* Removes the temporary workspace, if nothing is in it; says where it is otherwise. */
+/* Removes the temporary workspace, if nothing is in it or nothing of it is to stay. Returns 0, or the
+ * errno of what stays. */
+static int remove_workspace(const struct executor *executor)
+{
+    if (executor->workspace == NULL)
+        return 0;
+    if (executor->cleans)
+        return folder_remove(executor->workspace);
+    return rmdir(executor->workspace) == 0 ? 0 : errno;
+}
+
 static void leave_workspace(const struct executor *executor)
 {
-    if (executor->workspace != NULL && rmdir(executor->workspace) != 0 && errno == ENOTEMPTY)
+    int reason = remove_workspace(executor);
+    if (reason != 0 && executor->cleans)
+        say_problem("Cannot remove %s: %s.", executor->workspace, strerror(reason));
+    else if (reason == ENOTEMPTY)
         say_note("Files of %s are in %s", executor->label, executor->workspace);
 }
 
@@ -142,6 +157,7 @@ static int32_t create_instance(struct executors *executors, struct executor *exe
         return status;
     }
     executor->workspace = made.workspace;
+    executor->cleans = executors->cleans;
     const code_executor_host host = {
         .struct_size = sizeof host,
         .user_data = executor,
@@ -234,8 +250,7 @@ static void stop_all(void *state)
     for (size_t i = 0; i < executors->count; i++) {
         const struct executor *executor = executors->items[i];
         executor->table->stop(executor->instance, NULL);
-        if (executor->workspace != NULL)
-            rmdir(executor->workspace);
+        remove_workspace(executor);
     }
     pthread_mutex_unlock(&executors->lock);
 }
@@ -323,11 +338,14 @@ bool executors_append_routes(const struct executors *executors, struct bytes *te
     for (size_t i = 0; i < executors->route_count && whole; i++) {
         const struct route *route = &executors->routes[i];
         CLEANUP(bytes_free) struct bytes language = {0};
+        CLEANUP(bytes_free) struct bytes label = {0};
         const char *rest = executors->route_count == 1 ? "everything" : "everything else";
         const char *shown = route->language == NULL ? rest : route->language;
         whole = bytes_append_visible(&language, shown, strlen(shown), false) &&
+                bytes_append_visible(&label, route->executor->label, strlen(route->executor->label),
+                                     false) &&
                 bytes_format(text, "  %-16s %s %s\n", bytes_text(&language), sign_arrow(),
-                             route->executor->label);
+                             bytes_text(&label));
     }
     return whole;
 }
@@ -337,6 +355,7 @@ int32_t executors_load_named(struct executors *executors, const struct options *
 {
     const struct executor *loaded = NULL;
     int32_t status = CODE_EXECUTOR_OK;
+    executors->cleans = options->clean;
     if (options->executor != NULL) {
         status = executors_load(executors, options->executor, options->config, &loaded, error);
         if (status == CODE_EXECUTOR_OK)

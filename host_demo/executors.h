@@ -25,6 +25,7 @@ struct executor {
     const code_executor_v1 *table;
     code_executor_instance *instance;
     char *workspace; /* temporary, ours to remove when empty; or NULL */
+    bool cleans;     /* also when it is not empty */
 };
 
 struct executors;

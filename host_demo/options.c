@@ -108,6 +108,13 @@ static bool keep_all(struct options *options, const char *value)
     return true;
 }
 
+static bool keep_clean(struct options *options, const char *value)
+{
+    (void)value;
+    options->clean = true;
+    return true;
+}
+
 static bool keep_json(struct options *options, const char *value)
 {
     (void)value;
@@ -145,6 +152,8 @@ static const struct option option_table[] = {
      keep_work_dir},
     {"route", 0, "LANG=NAME", RUNS,
      "another executor for a language; NAME:{...} or NAME:@FILE configures it", keep_route},
+    {"clean", 0, NULL, RUNS, "remove the temporary workspaces in the end, files and all",
+     keep_clean},
     {"timeout", 0, "SECONDS", RUNS | COMMAND_CHECK, "for each block, or rule of check; at least 1",
      keep_timeout},
     {"probes", 0, "JSON|@FILE", COMMAND_CHECK, "code to check with, where none is known",
@@ -296,6 +305,10 @@ static bool check_fit(const struct reader *reader, const struct command *command
             say_problem("--%s is not for `%s`.", reader->seen[i]->name, command->name);
             return false;
         }
+    }
+    if (reader->options->clean && reader->options->work_dir != NULL) {
+        say_problem("--clean is for temporary workspaces: the one that --work-dir names is yours.");
+        return false;
     }
     if (command->needs_argument && reader->options->argument == NULL) {
         say_problem("`%s` needs to know which: host_demo %s %s", command->name, command->name,

@@ -37,6 +37,7 @@ struct options {
     size_t route_count;
     double timeout; /* seconds for each block; 0: the executor's own */
     bool all;
+    bool clean;
     bool json;
     bool quiet;
     bool help;
