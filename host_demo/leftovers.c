@@ -233,7 +233,7 @@ static int tell(const struct asking *asking)
     if (asking->options->json) {
         const char *json = json_object_to_json_string_ext(
             asking->items, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
-        whole = json != NULL && bytes_append_text(&text, json) && bytes_append_text(&text, "\n");
+        whole = json != NULL && bytes_append_json(&text, json) && bytes_append_text(&text, "\n");
     } else if (json_object_array_length(asking->items) > 0) {
         whole = append_table(&text, asking->items);
     } else if (!asking->failed) {

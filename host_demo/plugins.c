@@ -43,7 +43,7 @@ static int write_json(json_object *object)
                            : json_object_to_json_string_ext(
                                  object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
     CLEANUP(bytes_free) struct bytes line = {0};
-    if (text == NULL || !bytes_append_text(&line, text) || !bytes_append_text(&line, "\n"))
+    if (text == NULL || !bytes_append_json(&line, text) || !bytes_append_text(&line, "\n"))
         return out_of_memory();
     return write_and_end(&line);
 }
@@ -51,6 +51,14 @@ static int write_json(json_object *object)
 static json_object *string_or_null(const char *text)
 {
     return text == NULL ? NULL : json_object_new_string(text);
+}
+
+/* TEXT is a plugin's, or the name of a file. */
+static bool append_shown(struct bytes *to, const char *before, const char *text, const char *after)
+{
+    CLEANUP(bytes_free) struct bytes scratch = {0};
+    return bytes_append_text(to, before) && bytes_append_text(to, visible(&scratch, text)) &&
+           bytes_append_text(to, after);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -66,15 +74,17 @@ static bool append_entry(struct bytes *text, int descriptor,
                          const code_executor_plugin_entry *entry)
 {
     bool loads = entry->problem == NULL;
-    bool whole = bytes_format(text, "%s%s%s", tone_on(descriptor, loads ? TONE_BOLD : TONE_RED),
-                              entry->name, tone_off(descriptor)) &&
-                 (loads ? bytes_format(text, " %s: %s\n", entry->version, entry->description)
-                        : bytes_format(text, ": %s\n", entry->problem)) &&
-                 bytes_format(text, "    %s%s%s\n", tone_on(descriptor, TONE_DIM), entry->path,
-                              tone_off(descriptor));
+    bool whole = append_shown(text, tone_on(descriptor, loads ? TONE_BOLD : TONE_RED), entry->name,
+                              tone_off(descriptor)) &&
+                 (loads ? append_shown(text, " ", entry->version, ": ") &&
+                              append_shown(text, "", entry->description, "\n")
+                        : append_shown(text, ": ", entry->problem, "\n")) &&
+                 append_shown(text, "    ", "", tone_on(descriptor, TONE_DIM)) &&
+                 append_shown(text, "", entry->path, tone_off(descriptor)) &&
+                 bytes_append_text(text, "\n");
     if (whole && entry->shadowed_by != NULL) {
         whole =
-            bytes_format(text, "    not used by this name: %s comes first\n", entry->shadowed_by);
+            append_shown(text, "    not used by this name: ", entry->shadowed_by, " comes first\n");
     }
     return whole;
 }
@@ -83,7 +93,7 @@ static bool append_folders(struct bytes *text, const code_executor_plugin_list *
 {
     bool whole = bytes_append_text(text, "No plugins. These folders were searched:\n");
     for (size_t i = 0; i < list->folder_count; i++)
-        whole = whole && bytes_format(text, "    %s\n", list->folders[i]);
+        whole = whole && append_shown(text, "    ", list->folders[i], "\n");
     return whole && bytes_append_text(text, "CODE_EXECUTOR_PLUGIN_PATH adds others.\n");
 }
 
@@ -254,13 +264,16 @@ static bool append_option(struct bytes *text, const char *key, json_object *prop
     CLEANUP(bytes_free) struct bytes type = {0};
     json_object *description = NULL;
     json_object_object_get_ex(property, "description", &description);
+    CLEANUP(bytes_free) struct bytes scratch = {0};
     return append_type(&type, property) &&
-           bytes_format(text, "  %s%s%s  %s, default %s\n", tone_on(STDOUT_FILENO, TONE_BOLD), key,
-                        tone_off(STDOUT_FILENO), bytes_text(&type),
-                        member_text(property, "default")) &&
+           append_shown(text, "  ", "", tone_on(STDOUT_FILENO, TONE_BOLD)) &&
+           append_shown(text, "", key, tone_off(STDOUT_FILENO)) &&
+           append_shown(text, "  ", bytes_text(&type), ", default ") &&
+           append_shown(text, "", member_text(property, "default"), "\n") &&
            (description == NULL ||
             (bytes_format(text, "%*s", INDENT, "") &&
-             bytes_append_wrapped(text, json_object_get_string(description), COLUMNS, INDENT) &&
+             bytes_append_wrapped(text, visible(&scratch, json_object_get_string(description)),
+                                  COLUMNS, INDENT) &&
              bytes_append_text(text, "\n")));
 }
 
@@ -291,10 +304,13 @@ static bool append_languages(struct bytes *text, const struct loaded_plugin *loa
             whole =
                 whole && bytes_format(&aliases, "%s%s", k == 0 ? "" : ", ", language->aliases[k]);
         }
-        whole = whole &&
-                bytes_format(text, "  %-12s  %-24s  %s%s\n", language->name, bytes_text(&aliases),
-                             language->runs ? "runs: " : "saved only",
-                             language->runs && language->command != NULL ? language->command : "");
+        CLEANUP(bytes_free) struct bytes line = {0}, scratch = {0};
+        whole =
+            whole &&
+            bytes_format(&line, "  %-12s  %-24s  %s%s\n", language->name, bytes_text(&aliases),
+                         language->runs ? "runs: " : "saved only",
+                         language->runs && language->command != NULL ? language->command : "") &&
+            bytes_append_text(text, visible(&scratch, bytes_text(&line)));
     }
     return whole;
 }
@@ -308,13 +324,16 @@ static bool append_defaults(struct bytes *text, const struct loaded_plugin *load
         !json_object_object_get_ex(description, "limits", &limits) ||
         !json_object_is_type(limits, json_type_object))
         return true;
-    bool whole = bytes_format(text, "\nIsolation: %s\n", json_object_get_string(isolation));
+    bool whole = append_shown(text, "\nIsolation: ", json_object_get_string(isolation), "\n");
     if (json_object_object_length(limits) > 0)
         whole = whole && bytes_append_text(text, "\nLimits by default, on this machine:\n");
     json_object_object_foreach(limits, key, limit)
     {
-        whole = whole && bytes_format(text, "  %-18s  %s\n", key,
-                                      limit == NULL ? "not set" : member_text(limits, key));
+        CLEANUP(bytes_free) struct bytes line = {0};
+        whole = whole &&
+                bytes_format(&line, "  %-18s  %s", key,
+                             limit == NULL ? "not set" : member_text(limits, key)) &&
+                append_shown(text, "", bytes_text(&line), "\n");
     }
     return whole;
 }
@@ -328,9 +347,11 @@ int info_command(const struct options *options)
     if (options->json)
         return write_info_json(&loaded);
     CLEANUP(bytes_free) struct bytes text = {0};
-    if (!bytes_format(&text, "%s%s%s %s: %s\n%s\n", tone_on(STDOUT_FILENO, TONE_BOLD),
-                      loaded.table->name, tone_off(STDOUT_FILENO), loaded.table->version,
-                      loaded.table->description, code_executor_plugin_path(loaded.plugin)) ||
+    if (!append_shown(&text, tone_on(STDOUT_FILENO, TONE_BOLD), loaded.table->name,
+                      tone_off(STDOUT_FILENO)) ||
+        !append_shown(&text, " ", loaded.table->version, ": ") ||
+        !append_shown(&text, "", loaded.table->description, "\n") ||
+        !append_shown(&text, "", code_executor_plugin_path(loaded.plugin), "\n") ||
         !append_options_of(&text, loaded.table->config_schema) ||
         !append_languages(&text, &loaded) || !append_defaults(&text, &loaded))
         return out_of_memory();

@@ -166,6 +166,41 @@ bool bytes_append_visible(struct bytes *to, const char *text, size_t length, boo
     return true;
 }
 
+const char *visible(struct bytes *scratch, const char *text)
+{
+    scratch->length = 0;
+    return bytes_append_visible(scratch, text, strlen(text), true) ? bytes_text(scratch) : "";
+}
+
+/* Outside of strings JSON has no such character, but for the newlines and blanks between. */
+static bool append_json_character(struct bytes *to, const char *text, size_t sequence)
+{
+    uint32_t point = sequence == 0 ? 0 : utf8_decode(text, sequence);
+    if (sequence < 2 && point != 0x7f)
+        return bytes_append(to, text, 1);
+    if (!hides_something(point))
+        return bytes_append(to, text, sequence);
+    if (point < 0x10000)
+        return bytes_format(to, "\\u%04x", (unsigned)point);
+    point -= 0x10000;
+    return bytes_format(to, "\\u%04x\\u%04x", (unsigned)(0xd800 + (point >> 10)),
+                        (unsigned)(0xdc00 + (point & 0x3ff)));
+}
+
+bool bytes_append_json(struct bytes *to, const char *json)
+{
+    size_t left = strlen(json);
+    while (left > 0) {
+        size_t sequence = utf8_sequence(json, left);
+        if (!append_json_character(to, json, sequence))
+            return false;
+        sequence = sequence == 0 ? 1 : sequence;
+        json += sequence;
+        left -= sequence;
+    }
+    return true;
+}
+
 bool bytes_append_wrapped(struct bytes *to, const char *words, size_t columns, size_t indent)
 {
     size_t used = indent;

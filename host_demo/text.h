@@ -36,6 +36,13 @@ const char *bytes_text(const struct bytes *held);
  */
 bool bytes_append_visible(struct bytes *to, const char *text, size_t length, bool newlines);
 
+/* The same for a whole text, newlines aside, in SCRATCH, which the caller frees; "" where memory ends. */
+const char *visible(struct bytes *scratch, const char *text);
+
+/* Appends JSON text, in which what a terminal must not be sent stands as \\u202e: JSON escapes no more
+ * than the characters below the blank. */
+bool bytes_append_json(struct bytes *to, const char *json);
+
 /* Appends WORDS in lines of at most COLUMNS, broken between words, with INDENT spaces before
  * each (the caller puts them before the first, or leaves them out). Its own newlines stay. */
 bool bytes_append_wrapped(struct bytes *to, const char *words, size_t columns, size_t indent);

@@ -105,7 +105,7 @@ static bool write_document(const struct tally *tally, const char *name)
         return false;
     const char *json = json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY |
                                                                     JSON_C_TO_STRING_NOSLASHESCAPE);
-    return json != NULL && bytes_append_text(&text, json) && bytes_append_text(&text, "\n") &&
+    return json != NULL && bytes_append_json(&text, json) && bytes_append_text(&text, "\n") &&
            terminal_write_plain(STDOUT_FILENO, text.data, text.length);
 }
 

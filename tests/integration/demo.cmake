@@ -18,7 +18,7 @@ target_link_libraries(demo_process
     PUBLIC code_executor_options PkgConfig::CMOCKA PkgConfig::JSON_C)
 add_dependencies(demo_process host_demo plugin_echo local)
 
-foreach(name extract_cases leftovers_demo options_demo run_demo repl_demo)
+foreach(name clean_demo extract_cases leftovers_demo options_demo run_demo repl_demo)
     add_executable(integration_${name} ${name}.c)
     target_link_libraries(integration_${name} PRIVATE demo_process)
     add_test(NAME integration.${name} COMMAND integration_${name})

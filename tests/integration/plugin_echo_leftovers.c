@@ -13,7 +13,7 @@
     " \"owner\": {\"pid\": 17, \"alive\": false}}"
 #define RUNNING                                                                                    \
     "{\"kind\": \"container\", \"id\": \"fedcba9876543210fedc\", \"name\": "                       \
-    "\"evil\\u001b[31mname\","                                                                     \
+    "\"evil\\u001b[31mname\\u009b\\u202e\","                                                       \
     " \"state\": \"running\", \"created\": null, \"image\": null, \"kept\": false,"                \
     " \"owner\": {\"pid\": 18, \"alive\": true}}"
 #define FOREIGN                                                                                    \
