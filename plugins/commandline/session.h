@@ -64,6 +64,7 @@ typedef struct session_command {
     size_t candidate_count;
     uint32_t timeout_ms; /* 0: none */
     uint32_t grace_ms;   /* from SIGTERM to SIGKILL */
+    uint32_t silence_ms; /* for how long nothing of it may come at most; 0: any time */
     const char *stdin_bytes;
     size_t stdin_length;
     void *user_data;

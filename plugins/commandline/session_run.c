@@ -34,6 +34,7 @@ struct run {
     const session_command *command;
     bool spawned;
     bool cancelled;
+    int64_t latest;    /* the deadline, whatever comes */
     uint32_t credit;   /* what the runner may still send */
     uint32_t consumed; /* and what the callback has consumed since it was last granted */
     buffer queue;      /* pieces that have come */
@@ -318,6 +319,14 @@ static int64_t deadline_of(const session_command *command)
                : connection_now() + command->timeout_ms + command->grace_ms + SESSION_BACKSTOP_MS;
 }
 
+/* Something has come, or is about to: the next deadline, unless a cancel has set one. */
+static void listen_on(struct run *run)
+{
+    int64_t silent = connection_now() + run->command->silence_ms;
+    if (run->command->silence_ms > 0 && !run->cancelled)
+        run->call.deadline = run->latest >= 0 && run->latest < silent ? run->latest : silent;
+}
+
 /* Sends standard input and SPAWN; when there is room, in one go. */
 static void send_command(session *self, struct run *run, const buffer *payload)
 {
@@ -341,7 +350,8 @@ static void send_command(session *self, struct run *run, const buffer *payload)
         return;
     run->spawned = true;
     run->credit = WINDOW;
-    run->call.deadline = deadline_of(command);
+    run->call.deadline = run->latest = deadline_of(command);
+    listen_on(run);
     connection_put(link,
                    (struct frame_header){(uint32_t)buffer_length(payload), FRAME_SPAWN, 0, number},
                    buffer_data(payload));
@@ -385,6 +395,9 @@ static void deliver(session *self, struct run *run)
     run->spare = batch;
     if (run->call.deadline >= 0)
         run->call.deadline += taken; /* the runner waited for us */
+    if (run->latest >= 0)
+        run->latest += taken;
+    listen_on(run);
     if (!go_on) {
         cancel_run(self, run, true);
         run->cancelled = true; /* even when the end has come already */

@@ -30,6 +30,9 @@
 
 enum { WARNINGS_MAX = 10, COLLECT_LIMIT_MS = 600 * 1000, COLLECT_GRACE_MS = 1000 };
 
+/* The runner gives up a collect of which nothing comes, unless code has stopped the runner as well. */
+enum { COLLECT_SILENCE_MS = 60 * 1000 };
+
 struct digest {
     unsigned length; /* 0: there is none */
     unsigned char bytes[EVP_MAX_MD_SIZE];
@@ -301,6 +304,7 @@ static int32_t collect(workspace_copy *copy, const workspace_copying *copying, u
             .candidate_count = 1,
             .timeout_ms = COLLECT_LIMIT_MS,
             .grace_ms = COLLECT_GRACE_MS,
+            .silence_ms = COLLECT_SILENCE_MS,
             .stdin_bytes = (const char *)buffer_data(&copy->folders),
             .stdin_length = buffer_length(&copy->folders),
             .user_data = self,

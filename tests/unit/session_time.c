@@ -99,6 +99,32 @@ static void the_time_of_a_slow_callback_does_not_count(void **state)
     fake_runner_close(&runner, opened);
 }
 
+/* A little now and then, for longer than a silence may be; then nothing. */
+static void speak_and_fall_silent(fake_runner *self)
+{
+    struct frame_header header;
+    if (fake_read_type(self, FRAME_SPAWN, &header))
+        for (int i = 0; i < 6; i++) {
+            usleep(300000);
+            fake_output(self, header.execution, 1, "x");
+        }
+    fake_drain(self);
+}
+
+static void a_command_of_which_nothing_comes_is_given_up(void **state)
+{
+    (void)state;
+    session *opened = fake_runner_open(&runner, speak_and_fall_silent, NULL);
+    collected output = {.length = 0};
+    session_command command = fake_command(&output);
+    command.timeout_ms = 3600 * 1000;
+    command.silence_ms = 1500;
+    session_exit exited;
+    assert_int_equal(session_run(opened, &command, NULL, &exited, NULL), CODE_EXECUTOR_TIMED_OUT);
+    assert_int_equal(output.total, 6);
+    fake_runner_close(&runner, opened);
+}
+
 static void *run_for_ever(void *opened)
 {
     session_command command = fake_command(NULL);
@@ -187,6 +213,7 @@ int main(void)
         cmocka_unit_test(one_that_gives_up_ends_all),
         cmocka_unit_test(a_runner_that_does_not_read_is_given_up),
         cmocka_unit_test(a_question_without_an_answer_is_given_up),
+        cmocka_unit_test(a_command_of_which_nothing_comes_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
