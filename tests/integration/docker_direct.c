@@ -5,6 +5,7 @@
  */
 #include "docker_support.h"
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -270,8 +271,10 @@ static int visit(const char *name)
     struct sockaddr_un address = address_in_folder(name);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
-        return fd;
+    do /* it is there, but nobody listens yet */
+        if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+            return fd;
+    while (errno == ECONNREFUSED);
     close(fd);
     return -1;
 }
