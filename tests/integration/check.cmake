@@ -20,4 +20,7 @@ list(JOIN docker_rules "," docker_rules)
 add_test(NAME integration.check.docker COMMAND integration_check_demo docker ${docker_rules})
 set_tests_properties(integration.check.sandbox integration.check.docker PROPERTIES
     SKIP_RETURN_CODE 77 TIMEOUT 600)
+# Sanitizers have words of their own for what crashes, and do not survive a fork beside a thread that starts.
+set_tests_properties(integration.check_demo integration.check.sandbox integration.check.docker PROPERTIES
+    LABELS unsanitized)
 docker_lane(integration.check.docker 25)
