@@ -310,8 +310,11 @@ const char *quoted(const char *bytes, size_t length)
     size_t used = (size_t)snprintf(text, sizeof text, "\"");
     for (size_t i = 0; i < length && i < SHOWN; i++) {
         unsigned char byte = (unsigned char)bytes[i];
-        const char *form = byte == '\n' ? "\\n" : isprint(byte) ? "%c" : "\\x%02x";
-        used += (size_t)snprintf(text + used, sizeof text - used, form, byte);
+        if (isprint(byte))
+            text[used++] = (char)byte;
+        else
+            used += (size_t)snprintf(text + used, sizeof text - used,
+                                     byte == '\n' ? "\\n" : "\\x%02x", byte);
     }
     snprintf(text + used, sizeof text - used, length > SHOWN ? "\" ... (%zu bytes)" : "\"", length);
     return text;

@@ -64,12 +64,12 @@ extern const size_t rule_count;
 /* Says what should happen next; one of the three below ends a rule that does not hold, or cannot be
  * asked, in this child. */
 void expect(struct subject *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
-_Noreturn void saw(struct subject *subject, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-_Noreturn void saw_status(struct subject *subject, int32_t status,
-                          const code_executor_error *error);
-_Noreturn void not_applicable(struct subject *subject, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+__attribute__((noreturn, format(printf, 2, 3))) void saw(struct subject *subject,
+                                                         const char *format, ...);
+__attribute__((noreturn)) void saw_status(struct subject *subject, int32_t status,
+                                          const code_executor_error *error);
+__attribute__((noreturn, format(printf, 2, 3))) void not_applicable(struct subject *subject,
+                                                                    const char *format, ...);
 
 /* Notes which call is about to be made. */
 void step(struct subject *subject, const char *call);
