@@ -9,10 +9,11 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
-SOURCE, PLUGINS = sys.argv[1:3]
+SOURCE, PLUGINS = map(os.path.abspath, sys.argv[1:3])
 PROGRAM = os.path.join(SOURCE, "examples/host.py")
 LOCAL = os.path.join(PLUGINS, "local.so")
 sys.path.insert(0, os.path.dirname(PROGRAM))
@@ -87,4 +88,6 @@ class HostTest(unittest.TestCase):
         self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (7, b"out\n", b"err\n"))
 
 
-unittest.main(argv=sys.argv[:1], verbosity=2)
+with tempfile.TemporaryDirectory() as folder:  # the workspace
+    os.chdir(folder)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

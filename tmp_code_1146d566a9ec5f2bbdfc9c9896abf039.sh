@@ -1,1 +1,0 @@
-echo hello; echo to stderr >&2; exit 3

@@ -1,1 +1,0 @@
-echo out; sleep 0.1; echo err >&2

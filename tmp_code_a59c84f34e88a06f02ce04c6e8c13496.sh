@@ -1,1 +1,0 @@
-echo begun; sleep 1000

@@ -1,1 +1,0 @@
-echo one; exit 3
