@@ -150,11 +150,18 @@ uint64_t connection_due(void)
     return queue.due;
 }
 
-/* The host took SENT bytes, and then no more. */
-static void block(size_t sent)
+/* Attack: code takes all the memory that the container may have, and sockets get none for a moment. That a socket
+ * has room says nothing then. */
+static bool is_short_of_memory(int error)
+{
+    return error == ENOBUFS || error == ENOMEM;
+}
+
+/* The host took SENT bytes, and then no more, for ERROR. */
+static void block(size_t sent, int error)
 {
     queue.blocked = true;
-    queue.pauses = queue.large && sent > 0;
+    queue.pauses = is_short_of_memory(error) || (queue.large && sent > 0);
     queue.due = queue.pauses ? moment_after(PAUSE_MS) : NEVER;
 }
 
@@ -165,8 +172,8 @@ void connection_flush(void)
         ssize_t count = write(STDOUT_FILENO, queue.bytes + queue.sent, queue.length - queue.sent);
         if (count < 0 && errno == EINTR)
             continue;
-        if (count < 0 && errno == EAGAIN) {
-            block(queue.sent - before);
+        if (count < 0 && (errno == EAGAIN || is_short_of_memory(errno))) {
+            block(queue.sent - before, errno);
             return;
         }
         if (count < 0)

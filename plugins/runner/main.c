@@ -247,6 +247,18 @@ static void take_requests(void)
     }
 }
 
+/* Where frames go another way: its end, or somebody who has attached to the container and speaks. */
+static void take_stream(void)
+{
+    char something;
+    if (read(rendezvous_stream(), &something, 1) == 1)
+        end(RUNNER_PROTOCOL,
+            "somebody else than the host wrote to the runner's standard input; was the "
+            "container attached to?");
+    else
+        end(RUNNER_ENDED, NULL);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * The loop
  * --------------------------------------------------------------------------------------------- */
@@ -315,7 +327,7 @@ static void step(uint64_t deadline)
         if (descriptors[INPUT].revents)
             take_requests();
         if (descriptors[STREAM].revents)
-            end(RUNNER_ENDED, NULL);
+            take_stream();
     }
     executions_advance();
     if (connection_due() <= now_ns())

@@ -3,12 +3,18 @@
  * runner_rendezvous.c: a host that names a socket in its HELLO, and what the runner makes of it.
  */
 #include "runner_client.h"
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -109,6 +115,23 @@ static void end_of_the_stream_ends_the_runner(void **state)
     client runner = start_proven(&listener, &over);
     begin_sleeping(&over);
     client_end(&runner); /* also fails where the command is left */
+    close(listener);
+    close(over.to_runner);
+}
+
+/* As `docker attach` lets anybody do who may ask the engine. */
+static void words_on_the_stream_end_the_runner_with_a_reason(void **state)
+{
+    (void)state;
+    int listener;
+    client over;
+    client_frame frame;
+    client runner = start_proven(&listener, &over);
+    begin_sleeping(&over);
+    assert_int_equal(write(runner.to_runner, "hello\n", 6), 6);
+    assert_true(client_receive(&over, &frame));
+    assert_int_equal(frame.header.type, FRAME_ERROR);
+    client_await_end(&runner);
     close(listener);
     close(over.to_runner);
 }
@@ -214,14 +237,49 @@ static void name_or_proof_that_is_too_long_is_malformed(void **state)
     }
 }
 
+/* From now on, as in a container whose memory is used up for a moment, what is SIZE bytes long cannot be sent. */
+static void deny_memory(void *size)
+{
+    const struct sock_filter lines[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 0, 5),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, STDOUT_FILENO, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, *(const uint32_t *)size, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOBUFS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog filter = {sizeof lines / sizeof lines[0],
+                                      (struct sock_filter *)(uintptr_t)lines};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+        _exit(124);
+}
+
+static void socket_that_gets_no_memory_is_tried_again(void **state)
+{
+    (void)state;
+    uint32_t size = FRAME_HEADER_SIZE + 777;
+    client runner =
+        client_start(&(client_options){.prepare = deny_memory, .prepare_argument = &size});
+    client_exit exited = client_run_script(&runner, "printf %0777d 1; sleep 0.3; echo more");
+    assert_int_equal(exited.exit_code, 0);
+    assert_int_equal(strlen(exited.output[0]), 777 + strlen("more\n"));
+    client_exit_free(&exited);
+    client_end(&runner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUNNER_TEST(frames_go_through_the_socket),
         RUNNER_TEST(end_of_the_stream_ends_the_runner),
+        RUNNER_TEST(words_on_the_stream_end_the_runner_with_a_reason),
         RUNNER_TEST(end_of_the_socket_ends_the_runner),
         RUNNER_TEST(stranger_at_the_socket_gives_no_orders),
         RUNNER_TEST(name_that_leads_nowhere_changes_nothing),
+        RUNNER_TEST(socket_that_gets_no_memory_is_tried_again),
         RUNNER_TEST(empty_proof_proves_nothing),
         RUNNER_TEST(name_or_proof_that_is_too_long_is_malformed),
     };
