@@ -342,7 +342,7 @@ int mcp_command(const struct options *options)
     serve(&server);
     calls_cancel_all(server.calls);
     calls_close(server.calls);
-    if (wire_is_lost())
-        return EXIT_NOBODY_READS;
-    return interrupt_pending() ? 130 : EXIT_OK;
+    if (interrupt_pending())
+        return 130;
+    return wire_is_lost() ? EXIT_NOBODY_READS : EXIT_OK;
 }

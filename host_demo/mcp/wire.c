@@ -10,6 +10,7 @@
 #include "interrupt.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -46,13 +47,19 @@ bool wire_is_lost(void)
     return atomic_load(&this.lost);
 }
 
+/* Attack: a client that does not read and does not close either. It must not outlast the signals that end the
+ * program; so only as much is written as a pipe has room for when it has any. */
 static void write_all(const char *text, size_t length)
 {
     while (length > 0 && !wire_is_lost()) {
-        ssize_t written = write(this.output, text, length);
-        if (written < 0 && errno == EAGAIN)
-            poll(&(struct pollfd){this.output, POLLOUT, 0}, 1, -1);
-        else if (written < 0 && errno != EINTR)
+        struct pollfd events[] = {{this.output, POLLOUT, 0}, {interrupt_descriptor(), POLLIN, 0}};
+        poll(events, 2, -1);
+        if (events[0].revents == 0) {
+            atomic_store(&this.lost, events[1].revents != 0);
+            continue;
+        }
+        ssize_t written = write(this.output, text, length < PIPE_BUF ? length : PIPE_BUF);
+        if (written < 0 && errno != EINTR && errno != EAGAIN)
             atomic_store(&this.lost, true);
         text += written < 0 ? 0 : written;
         length -= written < 0 ? 0 : (size_t)written;

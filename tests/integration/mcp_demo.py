@@ -7,6 +7,7 @@
 Each test starts a server on the executor of plugin_echo.c and talks to it line by line. A server that does not
 answer is killed, and the test fails."""
 
+import fcntl
 import json
 import os
 import queue
@@ -15,7 +16,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
+import time
 import unittest
 
 PROGRAM, PLUGINS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -344,6 +347,24 @@ class McpTest(unittest.TestCase):
             process.stdin.write(b"nonsense\n" * 2)
             process.stdin.flush()
             self.assertEqual(process.wait(PATIENCE), 141)
+
+    def test_a_client_that_does_not_read_does_not_outlast_signals(self):
+        environment = {**os.environ, "CODE_EXECUTOR_PLUGIN_PATH": PLUGINS}
+        for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+            with subprocess.Popen([PROGRAM, "mcp", "-e", "echo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, env=environment) as process:
+                # Far more answers than a pipe takes, and the server is in the midst of them.
+                fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+                process.stdin.write(b"nonsense\n" * 500)
+                process.stdin.flush()
+                while fcntl.ioctl(process.stdout, termios.FIONREAD, b"....")[:2] == b"\0\0":
+                    time.sleep(0.01)
+                time.sleep(0.2)
+                process.send_signal(number)
+                try:
+                    self.assertEqual(process.wait(PATIENCE), status)
+                finally:
+                    process.kill()
 
     # ---- the command ----
 
