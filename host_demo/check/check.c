@@ -118,8 +118,10 @@ static int finish(const struct tally *tally, const char *name)
     }
     if (tally->lost || (tally->rules != NULL && !write_document(tally, name)))
         return terminal_lost_stdout();
-    say_note("%zu rules hold, %zu %s not, %zu are not applicable.", tally->of[VERDICT_HOLDS],
-             failed, failed == 1 ? "does" : "do", tally->of[VERDICT_NOT_APPLICABLE]);
+    size_t held = tally->of[VERDICT_HOLDS], left = tally->of[VERDICT_NOT_APPLICABLE];
+    say_note("%zu %s, %zu %s not, %zu %s not applicable.", held,
+             held == 1 ? "rule holds" : "rules hold", failed, failed == 1 ? "does" : "do", left,
+             left == 1 ? "is" : "are");
     return failed == 0 ? EXIT_OK : EXIT_DOES_NOT_HOLD;
 }
 

@@ -19,10 +19,9 @@
 enum { DESCRIPTORS_MAX = 1024, SIGNAL_COUNT = 32 };
 
 /* Whether the rule can have code run while it looks. */
-static bool has_code(const struct subject *subject)
+static bool has_code(const struct subject *subject, enum probe_kind kind)
 {
-    return subject->probes.language != NULL && subject->probes.items[PROBE_WAIT].code != NULL &&
-           subject->probes.items[PROBE_PRINT].code != NULL;
+    return subject->probes.language != NULL && subject->probes.items[kind].code != NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -78,7 +77,7 @@ void rule_closes_on_exec(struct subject *subject)
     struct execution execution;
     take_stock(&before);
     code_executor_instance *instance = load_and_start(subject);
-    if (has_code(subject)) {
+    if (has_code(subject, PROBE_WAIT)) {
         execution_prepare(&execution, subject, instance, 1);
         execution_add(&execution, PROBE_WAIT);
         execution_begin(&execution);
@@ -86,7 +85,7 @@ void rule_closes_on_exec(struct subject *subject)
     expect(subject, "every descriptor is close-on-exec while the environment is up");
     check_close_on_exec(subject, &before);
     must_stop(subject, instance);
-    if (has_code(subject)) {
+    if (has_code(subject, PROBE_WAIT)) {
         execution_end(&execution);
         execution_free(&execution);
     }
@@ -122,7 +121,7 @@ void rule_leaves_nothing(struct subject *subject)
     for (int i = 0; i < 2; i++) {
         code_executor_instance *instance = must_create(subject);
         must_start(subject, instance);
-        if (has_code(subject))
+        if (has_code(subject, PROBE_PRINT))
             must_print(subject, instance, 1);
         destroy(subject, instance);
         check_left(subject, &before);
@@ -148,7 +147,7 @@ void rule_hides_children(struct subject *subject)
 {
     code_executor_instance *instance = load_and_start(subject);
     check_no_child(subject, "while the environment is up");
-    if (has_code(subject))
+    if (has_code(subject, PROBE_PRINT))
         must_print(subject, instance, 1);
     check_no_child(subject, "behind a block");
     destroy(subject, instance);
@@ -219,7 +218,7 @@ void rule_changes_nothing(struct subject *subject)
     struct state_of_process before, meanwhile, after;
     look(&before);
     code_executor_instance *instance = load_and_start(subject);
-    if (has_code(subject))
+    if (has_code(subject, PROBE_PRINT))
         must_print(subject, instance, 1);
     look(&meanwhile);
     compare(subject, &before, &meanwhile);
@@ -234,7 +233,7 @@ void rule_prints_nothing(struct subject *subject)
     code_executor_instance *refused = NULL;
     code_executor_instance *instance = load_and_start(subject);
     subject->table->create(NULL, "nonsense", &refused, NULL);
-    if (has_code(subject))
+    if (has_code(subject, PROBE_PRINT))
         must_print(subject, instance, 1);
     must_restart(subject, instance);
     destroy(subject, instance);
@@ -298,7 +297,7 @@ void rule_forked_host(struct subject *subject)
             WIFSIGNALED(waited) ? WTERMSIG(waited) : 0, subject->report->step);
     }
     must_be_in_state(subject, instance, "started");
-    if (has_code(subject))
+    if (has_code(subject, PROBE_PRINT))
         must_print(subject, instance, 1);
     destroy(subject, instance);
 }
@@ -309,7 +308,7 @@ void rule_unloads(struct subject *subject)
     for (int i = 0; i < 3; i++) {
         subject->config.length = 0;
         code_executor_instance *instance = load_and_start(subject);
-        if (has_code(subject))
+        if (has_code(subject, PROBE_PRINT))
             must_print(subject, instance, 1);
         destroy(subject, instance);
         step(subject, "dlclose");

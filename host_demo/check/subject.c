@@ -164,6 +164,8 @@ void subject_load(struct subject *subject)
     expect(subject, "the plugin loads");
     int32_t status = code_executor_plugin_load(subject->checked->name, &subject->plugin, &error);
     subject->report->status = status;
+    if (status == CODE_EXECUTOR_NOT_FOUND) /* no fault of a plugin: the words stand alone */
+        saw(subject, "%.1400s", error.message);
     if (status != CODE_EXECUTOR_OK)
         saw(subject, "%s: %.1400s", code_executor_status_name(status), error.message);
     subject->table = code_executor_plugin_table(subject->plugin);

@@ -123,8 +123,8 @@ static bool append_end(struct bytes *text, const code_executor_result *result)
 {
     if (result->outcome == CODE_EXECUTOR_OUTCOME_COMPLETED && result->exit_code == 0)
         return text->length > 0 || bytes_append_text(text, "(no output)\n");
-    if (result->outcome == CODE_EXECUTOR_OUTCOME_SAVED)
-        return true; /* the executor says where */
+    if (result->outcome == CODE_EXECUTOR_OUTCOME_SAVED) /* the executor says where */
+        return end_line(text) && bytes_append_text(text, "[saved, not run]\n");
     bool completed = result->outcome == CODE_EXECUTOR_OUTCOME_COMPLETED;
     return end_line(text) &&
            bytes_format(text, "[%s%sexit code %d]\n",

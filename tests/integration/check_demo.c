@@ -329,6 +329,20 @@ static void quiet_names_failures_alone(void **state)
     demo_result_free(&result);
 }
 
+static void code_that_only_prints_is_run_by_the_rules_of_manners(void **state)
+{
+    (void)state;
+    setenv("CODE_EXECUTOR_TEST_FAULT", "prints", 1);
+    struct demo_result result = CALL(
+        "check", FAULTY, "--rules", "silence", "--probes",
+        "{\"language\": \"order\", \"print\": {\"code\": \"print\", \"stdout\": \"hello\\n\"}}");
+    unsetenv("CODE_EXECUTOR_TEST_FAULT");
+    assert_int_equal(result.status, 1);
+    assert_non_null(strstr(result.output, "to the host"));
+    assert_non_null(strstr(result.words, "0 rules hold, 1 does not, 0 are not applicable."));
+    demo_result_free(&result);
+}
+
 static void wrong_usage_is_refused(void **state)
 {
     (void)state;
@@ -344,7 +358,7 @@ static void wrong_usage_is_refused(void **state)
         {{"check", "echo", "--timeout", "0.5"}, 2, "greater than or equal to 1"},
         {{"check", "echo", "-w", "/tmp"}, 2, "not for `check`"},
         {{"run", "--probes", "{}"}, 2, "not for `run`"},
-        {{"check", "echo", "--probes", "{}"}, 125, "lacks the key \"language\""},
+        {{"check", "echo", "--probes", "{}"}, 125, "the key \"language\" is missing"},
         {{"check", "echo", "--probes", "nonsense"}, 125, "not JSON"},
         {{"check", "echo", "--probes", "@/nowhere"}, 125, "Cannot open /nowhere"},
         {{"check", "echo", "--probes", "{\"language\": \"a\", \"pint\": {}}"}, 125, "\"print\"?"},
@@ -411,6 +425,7 @@ int main(int argument_count, char **arguments)
         cmocka_unit_test(local_keeps_all_rules),
         cmocka_unit_test(what_does_not_load_is_told_and_nothing_else_asked),
         cmocka_unit_test(code_that_nobody_knows_makes_rules_not_applicable),
+        cmocka_unit_test(code_that_only_prints_is_run_by_the_rules_of_manners),
         cmocka_unit_test(control_characters_of_a_plugin_are_shown),
         cmocka_unit_test(quiet_names_failures_alone),
         cmocka_unit_test(wrong_usage_is_refused),

@@ -192,6 +192,12 @@ class McpTest(unittest.TestCase):
     def test_no_output_is_said(self):
         self.assertEqual(text(self.ready().run_code("")), "(no output)\n")
 
+    def test_code_that_is_only_saved_is_said_not_to_have_run(self):
+        server = self.serve("-e", "local")
+        server.shake_hands()
+        result = server.ask("tools/call", {"name": "run_code", "arguments": {"language": "css", "code": "a {}"}})["result"]
+        self.assertRegex(text(result), r"\ACode saved to [^\n]*\n\[saved, not run\]\n\Z")
+
     def test_time_that_is_up_is_said(self):
         result = self.ready().run_code("sleep 1000000", timeout=1)
         self.assertEqual(text(result), "[timed_out, exit code 124]\n")
@@ -228,7 +234,7 @@ class McpTest(unittest.TestCase):
 
     def test_arguments_that_are_wrong_are_named_to_the_model(self):
         server = self.ready()
-        for arguments, words in (({"language": "echo"}, 'lacks the key "code"'),
+        for arguments, words in (({"language": "echo"}, 'the key "code" is missing'),
                                  ({"language": "echo", "cod": ""}, 'did you mean "code"'),
                                  ({"language": 3, "code": ""}, '"language" must be a string'),
                                  ({"language": "", "code": ""}, '"language"'),
