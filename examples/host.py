@@ -7,6 +7,7 @@
 The classes and prototypes below are code_executor.h (plugin_api), field by field; any language with a foreign function
 interface does the same. Each call lets other threads run, so executions overlap, and a callback may cancel.
 """
+import concurrent.futures
 import ctypes as c
 import itertools
 import sys
@@ -79,9 +80,15 @@ class Executor:
 
     def run(self, language, code, on_output=None, timeout=0.0):
         """Runs one block: its exit code and all it wrote. ON_OUTPUT(stream, bytes) sees that as it comes; where it
-        returns True, the block is cancelled."""
+        returns True, the block is cancelled, and where it raises, that too; run raises the same then."""
+        raised = []
+
         def relay(_user_data, _block, stream, data, length):
-            return 1 if on_output and on_output(stream, c.string_at(data, length)) else 0
+            try:
+                return 1 if on_output and on_output(stream, c.string_at(data, length)) else 0
+            except BaseException as exception:  # has no way through the executor
+                raised.append(exception)
+                return 1
         code = code if isinstance(code, bytes) else code.encode()
         block = Block(c.sizeof(Block), language.encode(), code, len(code))
         request = Request(c.sizeof(Request), c.pointer(c.pointer(block)), 1, next(self._numbers), timeout,
@@ -89,6 +96,8 @@ class Executor:
         result = Pointer(Result)()
         try:
             self._call(self._table.execute, self._instance, c.byref(request), c.byref(result))
+            if raised:
+                raise raised[0]
             return result.contents.exit_code, c.string_at(result.contents.output, result.contents.output_length)
         finally:
             self._table.result_free(result)
@@ -119,8 +128,13 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     try:
-        with Executor(*sys.argv[1:3]) as executor:
-            sys.exit(executor.run("sh", sys.stdin.buffer.read(), show)[0])
+        with Executor(*sys.argv[1:3]) as executor, concurrent.futures.ThreadPoolExecutor(1) as thread:
+            running = thread.submit(executor.run, "sh", sys.stdin.buffer.read(), show)
+            try:
+                sys.exit(running.result()[0])
+            except KeyboardInterrupt:  # which Python would keep back until a call in this thread returned
+                executor.cancel()
+                sys.exit(running.result()[0])
     except (ExecutorError, OSError) as error:
         sys.exit(f"host.py: {error}")
 

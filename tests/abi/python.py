@@ -7,6 +7,7 @@
 import ctypes
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,15 @@ class HostTest(unittest.TestCase):
         with host.Executor(LOCAL) as executor:
             self.assertEqual(executor.run("sh", "echo begun; sleep 1000", lambda *_: True)[0], 130)
 
+    def test_exception_in_a_callback_cancels_and_is_raised(self):
+        with host.Executor(LOCAL) as executor:
+            with self.assertRaisesRegex(ValueError, "of the host"):
+                executor.run("sh", "echo begun; sleep 1000", self.fail_of_the_host)
+
+    @staticmethod
+    def fail_of_the_host(*_):
+        raise ValueError("of the host")
+
     def test_time_ends_a_block(self):
         with host.Executor(LOCAL) as executor:
             self.assertEqual(executor.run("sh", "sleep 1000", timeout=1.0)[0], 124)
@@ -86,6 +96,15 @@ class HostTest(unittest.TestCase):
         ended = subprocess.run([sys.executable, PROGRAM, LOCAL], input=b"echo out; echo err >&2; exit 7",
                                capture_output=True, timeout=120, check=False)
         self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (7, b"out\n", b"err\n"))
+
+    def test_program_ends_what_runs_at_an_interrupt(self):
+        program = subprocess.Popen([sys.executable, PROGRAM, LOCAL], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with program:
+            program.stdin.write(b"echo begun; sleep 1000")
+            program.stdin.close()
+            self.assertEqual(program.stdout.readline(), b"begun\n")
+            program.send_signal(signal.SIGINT)
+            self.assertEqual(program.wait(60), 130)
 
 
 with tempfile.TemporaryDirectory() as folder:  # the workspace
