@@ -277,6 +277,30 @@ static bool append_option(struct bytes *text, const char *key, json_object *prop
              bytes_append_text(text, "\n")));
 }
 
+/* The keys of SCHEMA, NULL or of any type, each with BEFORE and AFTER before its name; and below each those of
+ * its own: of an object, of the objects in an object (NAME stands for their names) or in an array. */
+static bool append_options(struct bytes *text, const char *before, const char *after,
+                           json_object *schema)
+{
+    json_object *properties = NULL;
+    bool whole = true;
+    if (!json_object_object_get_ex(schema, "properties", &properties))
+        return true;
+    json_object_object_foreach(properties, key, property)
+    {
+        CLEANUP(bytes_free) struct bytes name = {0};
+        json_object *named = NULL, *elements = NULL;
+        json_object_object_get_ex(property, "additionalProperties", &named);
+        json_object_object_get_ex(property, "items", &elements);
+        whole = whole && bytes_format(&name, "%s%s%s", before, after, key) &&
+                append_option(text, bytes_text(&name), property) &&
+                append_options(text, bytes_text(&name), ".", property) &&
+                append_options(text, bytes_text(&name), ".NAME.", named) &&
+                append_options(text, bytes_text(&name), "[].", elements);
+    }
+    return whole;
+}
+
 static bool append_options_of(struct bytes *text, const char *schema_text)
 {
     CLEANUP(put_json) json_object *schema = json_tokener_parse(schema_text);
@@ -284,12 +308,8 @@ static bool append_options_of(struct bytes *text, const char *schema_text)
     if (schema == NULL || !json_object_object_get_ex(schema, "properties", &properties) ||
         json_object_object_length(properties) == 0)
         return bytes_append_text(text, "\nIt has no configuration.\n");
-    bool whole = bytes_append_text(text, "\nConfiguration (a JSON object with these keys):\n");
-    json_object_object_foreach(properties, key, property)
-    {
-        whole = whole && append_option(text, key, property);
-    }
-    return whole;
+    return bytes_append_text(text, "\nConfiguration (a JSON object with these keys):\n") &&
+           append_options(text, "", "", schema);
 }
 
 static bool append_languages(struct bytes *text, const struct loaded_plugin *loaded)

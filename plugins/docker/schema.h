@@ -121,7 +121,10 @@
     },                                                                                             \
     "extra_volumes": {                                                                             \
         "type": ["array", "object", "null"], "default": [],                                        \
-        "items": {"type": "string", "pattern": ".:/"},                                             \
+        "items": {                                                                                 \
+            "type": "string", "pattern": ".:/",                                                    \
+            "errorMessage": {"pattern": "an element of extra_volumes is SOURCE:TARGET or SOURCE:TARGET:MODE, as in \"/srv/data:/data:ro\"; TARGET begins with /"} \
+        },                                                                                         \
         "additionalProperties": {                                                                  \
             "type": "object", "additionalProperties": false, "required": ["bind"],                 \
             "properties": {                                                                        \
@@ -133,7 +136,10 @@
     },                                                                                             \
     "extra_hosts": {                                                                               \
         "type": ["array", "object", "null"], "default": [],                                        \
-        "items": {"type": "string", "pattern": ".:."},                                             \
+        "items": {                                                                                 \
+            "type": "string", "pattern": ".:.",                                                    \
+            "errorMessage": {"pattern": "an element of extra_hosts is NAME:ADDRESS, as in \"db:10.0.0.5\""} \
+        },                                                                                         \
         "additionalProperties": {"type": "string"},                                                \
         "description": "Host names to add: a list of NAME:ADDRESS, or name to address. host-gateway stands for the address of the engine's machine." \
     },                                                                                             \

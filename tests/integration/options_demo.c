@@ -139,6 +139,10 @@ static void info_tells_options_and_languages(void **state)
     assert_non_null(strstr(result.output, "Said by nobody."));
     assert_non_null(strstr(result.output, "repeat"));
     demo_result_free(&result);
+    result = CALL("info", "local");
+    assert_non_null(
+        strstr(result.output, "  languages.NAME.commands  array or null, default null"));
+    demo_result_free(&result);
     result = CALL("info", "echo", "--json");
     json_object *document = document_of(&result);
     assert_text_at(document, "/config_schema/properties/greeting/default", "hello");
