@@ -114,7 +114,7 @@ typedef struct code_executor_extracted_block {
     size_t struct_size;
     /* What an executor takes. The language is the first word of the info string, cut at `,` `:` `{`,
      * unwrapped from `{python}` and `{.python}`, case kept; where there is none it is inferred from the
-     * code, else "". */
+     * code, else "": a block to leave out, as every executor refuses it. */
     code_executor_block block;
     /* False where the fence was never closed, or was closed only by the end of its list or quote: the
      * message was cut off. Such a block must not be run: a truncated `rm -rf /tmp/x` is `rm -rf /`. */

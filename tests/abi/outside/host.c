@@ -14,7 +14,8 @@ int main(int argc, char **argv)
     int exit_code = 125;
     code_executor_extract(message, fread(message, 1, sizeof(message), stdin), &found, &error);
     for (size_t i = 0; found != NULL && i < found->block_count && i < 100; i++)
-        if (found->blocks[i]->complete) /* a command that was cut off must not run */
+        if (found->blocks[i]->complete &&              /* a command that was cut off must not run */
+            *found->blocks[i]->block.language != '\0') /* no executor takes that */
             blocks[request.block_count++] = &found->blocks[i]->block;
     if (code_executor_plugin_load(argc > 1 ? argv[1] : "local", &plugin, &error) == 0) {
         const code_executor_v1 *executor = code_executor_plugin_table(plugin);
