@@ -270,7 +270,9 @@ static bool say_unknown_command(const char *word)
     for (; count < command_count && count < sizeof names / sizeof *names; count++)
         names[count] = commands[count].name;
     const char *near = nearest_word(word, names, count);
-    if (near != NULL) {
+    if (strcmp(word, "help") == 0) {
+        say_problem("There is no command `help`: host_demo --help");
+    } else if (near != NULL) {
         say_problem("There is no command `%s`. Did you mean `%s`?", word, near);
     } else {
         say_problem("There is no command `%s`. To run the code in a file: host_demo run %s", word,

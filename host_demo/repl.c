@@ -82,7 +82,7 @@ static void take_message(struct repl *repl, const struct bytes *message)
     int32_t status = plan_make(message, &plan, &error);
     if (status == CODE_EXECUTOR_OK && plan.extraction->block_count == 0) {
         say(TONE_YELLOW, "No code blocks in this message: a block begins with a line of ``` and a "
-                         "language. (:help lists the commands.)");
+                         "language. (:help lists the commands, :quit leaves.)");
         return;
     }
     for (size_t i = 0; i < plan.count && status == CODE_EXECUTOR_OK; i++)
