@@ -215,12 +215,11 @@ int32_t diagnose_failure(const char *root, const char *words, code_executor_erro
     return status;
 }
 
-int32_t diagnose_missing(const char *path, code_executor_error *error)
+int32_t diagnose_missing(const char *what, const char *where, code_executor_error *error)
 {
-    return error_set(
-        error, CODE_EXECUTOR_UNAVAILABLE,
-        "cannot start the sandbox: bubblewrap is needed, and there is no program bwrap "
-        "in %s. `apt-get install bubblewrap`, `dnf install bubblewrap`, `apk add "
-        "bubblewrap` or `pacman -S bubblewrap` installs it",
-        path);
+    return error_set(error, CODE_EXECUTOR_UNAVAILABLE,
+                     "cannot start the sandbox: bubblewrap is needed, and %s%s. `apt-get install "
+                     "bubblewrap`, `dnf install bubblewrap`, `apk add "
+                     "bubblewrap` or `pacman -S bubblewrap` installs it",
+                     what, where);
 }

@@ -10,8 +10,8 @@
 
 #include "error.h"
 
-/* Nothing was found where bwrap was looked for: PATH, or the path that the configuration gives. */
-int32_t diagnose_missing(const char *path, code_executor_error *error);
+/* Nothing was found where bwrap was looked for: WHAT says so, and WHERE is PATH or what the configuration gives. */
+int32_t diagnose_missing(const char *what, const char *where, code_executor_error *error);
 
 /* bubblewrap ended with these WORDS before anything ran inside. The system is looked at beneath ROOT: "". */
 int32_t diagnose_failure(const char *root, const char *words, code_executor_error *error);

@@ -24,7 +24,8 @@ static int32_t find_bubblewrap(const char *configured, char path[PATH_MAX],
 {
     if (configured) {
         snprintf(path, PATH_MAX, "%s", configured);
-        return is_program(path) ? CODE_EXECUTOR_OK : diagnose_missing(path, error);
+        return is_program(path) ? CODE_EXECUTOR_OK
+                                : diagnose_missing("bwrap names no program: ", path, error);
     }
     const char *folders = getenv("PATH");
     if (!folders || !*folders)
@@ -37,7 +38,7 @@ static int32_t find_bubblewrap(const char *configured, char path[PATH_MAX],
         at += length;
         at += *at == ':';
     }
-    return diagnose_missing(folders, error);
+    return diagnose_missing("there is no bwrap in ", folders, error);
 }
 
 /* The program beside the runner. */
