@@ -363,7 +363,7 @@ class McpTest(unittest.TestCase):
                 fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
                 process.stdin.write(b"nonsense\n" * 500)
                 process.stdin.flush()
-                while fcntl.ioctl(process.stdout, termios.FIONREAD, b"....")[:2] == b"\0\0":
+                while process.poll() is None and fcntl.ioctl(process.stdout, termios.FIONREAD, b"....")[:2] == b"\0\0":
                     time.sleep(0.01)
                 time.sleep(0.2)
                 process.send_signal(number)
