@@ -23,6 +23,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -35,9 +36,12 @@ MARK = re.compile(
 
 def host_demo(arguments):
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
-    return subprocess.run([program, *arguments], cwd=source, env=environment, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          timeout=120, check=False).stdout
+    printed = subprocess.run([program, *arguments], cwd=source, env=environment, text=True,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             timeout=120, check=False).stdout
+    for workspace in re.findall(r"^host_demo: Files of \w+ are in (/\S+/host_demo-\w+)$", printed, re.MULTILINE):
+        shutil.rmtree(workspace)
+    return printed
 
 
 def fenced(language, text):
