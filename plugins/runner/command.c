@@ -183,7 +183,8 @@ static void explain(const struct command *command, struct command_start *start)
     size_t size = sizeof start->detail;
     const char *reason = strerror(start->error);
     if (start->candidate == CANDIDATE_NONE) {
-        append(text, size, "cannot enter the folder %s: %s", command->folder, reason);
+        append(text, size, "cannot enter the folder %s as user %u: %s", command->folder,
+               (unsigned)getuid(), reason);
         return;
     }
     if (!not_here(start->error)) {
