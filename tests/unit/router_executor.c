@@ -3,6 +3,7 @@
  * router_executor.c: see router_executor.h.
  */
 #include "router_executor.h"
+#include <pthread.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,6 +157,17 @@ static void take_place(call *now)
     }
 }
 
+/* Or who cancels what has just ended would mark the place, and with it the next one that takes it. */
+static pthread_mutex_t leaving = PTHREAD_MUTEX_INITIALIZER;
+
+static void leave_place(call *now)
+{
+    pthread_mutex_lock(&leaving);
+    atomic_store(&now->instance->in_flight[now->place], 0);
+    atomic_store(&now->instance->cancelled[now->place], false);
+    pthread_mutex_unlock(&leaving);
+}
+
 static int32_t execute(code_executor_instance *instance, const code_executor_request *request,
                        code_executor_result **result, code_executor_error *error)
 {
@@ -187,8 +199,7 @@ static int32_t execute(code_executor_instance *instance, const code_executor_req
         status = run_blocks(&now, error);
         *result = &now.result->result;
     }
-    atomic_store(&instance->in_flight[now.place], 0);
-    atomic_store(&instance->cancelled[now.place], false);
+    leave_place(&now);
     return status;
 }
 
@@ -196,6 +207,7 @@ static int32_t cancel(code_executor_instance *instance, uint64_t execution_id,
                       code_executor_error *error)
 {
     bool found = execution_id == 0;
+    pthread_mutex_lock(&leaving);
     for (size_t i = 0; i < MOST_IN_FLIGHT; i++) {
         uint64_t id = atomic_load(&instance->in_flight[i]);
         if (id != 0 && (execution_id == 0 || id == execution_id)) {
@@ -203,6 +215,7 @@ static int32_t cancel(code_executor_instance *instance, uint64_t execution_id,
             found = true;
         }
     }
+    pthread_mutex_unlock(&leaving);
     atomic_fetch_add(found ? &instance->cancels : &instance->refused_cancels, 1);
     if (!found)
         set_error(error, CODE_EXECUTOR_NOT_FOUND, "not in flight");
