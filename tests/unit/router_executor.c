@@ -4,7 +4,6 @@
  */
 #include "router_executor.h"
 #include <pthread.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -82,7 +82,7 @@ static client start_proven(int *listener, client *over)
     char answer[64] = "";
     assert_int_equal(send(met, PROOF, HALF, 0), HALF);
     assert_int_equal(recv(met, answer, HALF, MSG_WAITALL), HALF);
-    assert_string_equal(answer, PROOF + HALF);
+    assert_string_equal(answer, &PROOF[HALF]);
     *over = (client){runner.pid, met, met};
     expect_type(over, FRAME_HELLO);
     return runner;
@@ -151,7 +151,7 @@ static void end_of_the_socket_ends_the_runner(void **state)
 /* What is done with the one who comes, so that the runner must not take its orders. */
 static void say_something_else(int met)
 {
-    assert_int_equal(send(met, PROOF + 1, HALF, 0), HALF);
+    assert_int_equal(send(met, &PROOF[1], HALF, 0), HALF);
 }
 
 static void say_half_of_it(int met)
