@@ -78,6 +78,8 @@ static const struct {
     {"no space left", CODE_EXECUTOR_UNAVAILABLE, "the engine's disk is full"},
     {"EOF", CODE_EXECUTOR_UNAVAILABLE, TO_TRY_AGAIN},
     {"connection reset", CODE_EXECUTOR_UNAVAILABLE, TO_TRY_AGAIN},
+    {"broken pipe", CODE_EXECUTOR_UNAVAILABLE, TO_TRY_AGAIN},
+    {"closed idle connection", CODE_EXECUTOR_UNAVAILABLE, TO_TRY_AGAIN},
 };
 
 static int32_t failed(const char *image, const struct registry_credentials *credentials,
