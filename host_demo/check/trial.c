@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +32,12 @@ struct trial {
     const struct rule *rule;
     const struct checked *checked;
     struct report *report; /* shared */
-    char *folder;
     int words;
     int watched; /* a pidfd */
-    pid_t child;
+    /* Over what an interrupt clears away: it finds what is there whole, or not at all. */
+    pthread_mutex_t lock;
+    char *folder;
+    pid_t child; /* 0: none, or reaped */
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -110,12 +113,15 @@ static int32_t begin(struct trial *trial, code_executor_error *error)
     trial->words = memfd_create("words", MFD_CLOEXEC);
     if (trial->report == NULL || trial->words < 0)
         return fail(error, CODE_EXECUTOR_IO, "Cannot share memory: %s.", strerror(errno));
+    pthread_mutex_lock(&trial->lock);
     int32_t status = make_folder(trial, error);
+    if (status == CODE_EXECUTOR_OK)
+        trial->child = fork();
+    if (status == CODE_EXECUTOR_OK && trial->child == 0)
+        try_in_child(trial);
+    pthread_mutex_unlock(&trial->lock);
     if (status != CODE_EXECUTOR_OK)
         return status;
-    trial->child = fork();
-    if (trial->child == 0)
-        try_in_child(trial);
     if (trial->child < 0)
         return fail(error, CODE_EXECUTOR_IO, "Cannot start a process: %s.", strerror(errno));
     trial->watched = (int)syscall(SYS_pidfd_open, trial->child, 0u);
@@ -139,10 +145,11 @@ static void kill_child(const struct trial *trial)
     kill(trial->child, SIGKILL);
 }
 
-/* The last will of a host_demo that is interrupted. */
+/* The last will of a host_demo that is interrupted; holds the lock to its end. */
 static void abandon(void *state)
 {
-    const struct trial *trial = state;
+    struct trial *trial = state;
+    pthread_mutex_lock(&trial->lock);
     if (trial->child > 0)
         kill_child(trial);
     if (trial->folder != NULL)
@@ -193,6 +200,19 @@ static void judge_silent_end(const struct trial *trial, int waited, bool late, d
              *line == '\0' ? "" : ": ", line);
 }
 
+/* Of one that has ended, or was killed. */
+static int reap_child(struct trial *trial)
+{
+    int waited = 0;
+    pthread_mutex_lock(&trial->lock);
+    while (waitpid(trial->child, &waited, 0) < 0 && errno == EINTR) {
+    }
+    kill(-trial->child, SIGKILL); /* what it may have started in its session */
+    trial->child = 0;
+    pthread_mutex_unlock(&trial->lock);
+    return waited;
+}
+
 /* Waits for the child, or LIMIT. */
 static void await(struct trial *trial, double limit)
 {
@@ -203,10 +223,7 @@ static void await(struct trial *trial, double limit)
     while (ready < 0 && errno == EINTR);
     if (ready == 0)
         kill_child(trial);
-    int waited = 0;
-    while (waitpid(trial->child, &waited, 0) < 0 && errno == EINTR) {
-    }
-    kill(-trial->child, SIGKILL); /* what it may have started in its session */
+    int waited = reap_child(trial);
     end_texts(trial->report);
     if (trial->report->verdict == VERDICT_NONE || ready == 0)
         judge_silent_end(trial, waited, ready == 0, limit);
@@ -215,7 +232,11 @@ static void await(struct trial *trial, double limit)
 int32_t trial_run(const struct rule *rule, const struct checked *checked, double limit,
                   struct report *report, code_executor_error *error)
 {
-    struct trial trial = {.rule = rule, .checked = checked, .words = -1, .watched = -1};
+    struct trial trial = {.rule = rule,
+                          .checked = checked,
+                          .words = -1,
+                          .watched = -1,
+                          .lock = PTHREAD_MUTEX_INITIALIZER};
     interrupt_last_will(abandon, &trial);
     int32_t status = begin(&trial, error);
     if (status == CODE_EXECUTOR_OK) {
@@ -223,12 +244,15 @@ int32_t trial_run(const struct rule *rule, const struct checked *checked, double
         *report = *trial.report;
     } else if (trial.child > 0) {
         kill_child(&trial);
-        waitpid(trial.child, NULL, 0);
+        reap_child(&trial);
     }
-    interrupt_last_will(NULL, NULL);
+    pthread_mutex_lock(&trial.lock);
     if (trial.folder != NULL)
         remove_its_folder(trial.folder);
     free(trial.folder);
+    trial.folder = NULL;
+    pthread_mutex_unlock(&trial.lock);
+    interrupt_last_will(NULL, NULL);
     close_descriptor(&trial.words);
     close_descriptor(&trial.watched);
     if (trial.report != NULL)
